@@ -2,10 +2,10 @@ import { styleText } from 'node:util'
 
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green' | 'cyan', text: string) => string
 
-/** Styles text for a terminal; leaves it as it is in a pipe, with NO_COLOR, and on a dumb terminal. */
+/** Returns a function that styles text for a terminal, but not in a pipe, with NO_COLOR or on a dumb terminal. */
 export function painter(stream: { readonly isTTY?: boolean }, environment: NodeJS.ProcessEnv): Paint {
   const { NO_COLOR = '', TERM } = environment
   if (stream.isTTY !== true || NO_COLOR !== '' || TERM === 'dumb') return (_style, text) => text
-  // The stream was checked above; Node would check stdout, whichever stream this is.
+  // The stream was checked above; Node would check stdout instead of this stream.
   return (style, text) => styleText(style, text, { validateStream: false })
 }

@@ -1,17 +1,17 @@
 import type { Readable, Writable } from 'node:stream'
 import { createLog, type LogOptions } from 'sallyport/embed'
 
-/** What one run of the program has of the world around it: in a process of its own, what the process has. */
+/** The streams, variables and signals of one run: those of the process, or those that a test gives. */
 export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
   readonly env: NodeJS.ProcessEnv
-  /** The path by which the program was started. */
+  /** The path of the program file. */
   readonly started: string
   /** Emits SIGINT, SIGTERM and SIGHUP. */
   readonly signals: Signals
-  /** Ends the process at once, whatever would keep it alive. Missing where others go on in the same process. */
+  /** Ends the process at once, also with open handles. Missing where other runs share the process. */
   readonly exit?: (code: number) => never
 }
 
@@ -22,7 +22,7 @@ interface Signals {
   once(signal: NodeJS.Signals, listener: () => void): unknown
 }
 
-/** The log of a run, on its stderr. The log of a process has a queue of its own there, for a reader that is slow. */
+/** The log of a run, on its stderr. On the stderr of the process, the log has a queue of its own for a slow reader. */
 export const createRunLog = ({ stderr }: Io, options: LogOptions) =>
   createLog(
     stderr === process.stderr ? options : { pretty: stderr.isTTY === true, ...options, stream: stderr },

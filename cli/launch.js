@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const OLDEST = 24
+const MIN_NODE = 24
 
-/** Runs what was built, or the sources in a checkout without `dist`. `preset` is the command of a bin that has one. */
+/** Runs the built program, or the sources in a checkout without `dist`. `preset` is the command of a bin that has one. */
 export async function launch(preset) {
-  if (Number.parseInt(process.versions.node, 10) < OLDEST) {
-    process.stderr.write(`sallyport needs Node ${OLDEST} or later, this is ${process.versions.node}\n`)
+  if (Number.parseInt(process.versions.node, 10) < MIN_NODE) {
+    process.stderr.write(`sallyport needs Node ${MIN_NODE} or later, this is ${process.versions.node}\n`)
     process.exitCode = 2
   } else if (existsSync(fileURLToPath(import.meta.resolve('#cli/start.js')))) {
     const { start } = await import('#cli/start.js')
@@ -18,7 +18,7 @@ export async function launch(preset) {
   }
 }
 
-/** This process becomes one that reads TypeScript. */
+/** Replaces this process with one that loads TypeScript. */
 function runSources() {
   const flags = ['-C', 'source', '--import', import.meta.resolve('tsx')]
   const argv = [...flags, ...process.argv.slice(1)]

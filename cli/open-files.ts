@@ -1,29 +1,29 @@
 import { readFileSync } from 'node:fs'
-import { endProcess, sayPlainly, untilItsEnd } from './process-end.js'
+import { endProcess, runToEnd, writeToStderr } from './process-end.js'
 
 const FAILED = 1
-/** What a gateway has at least: every caller is a connection, and most of them one more to a target. */
-const FEW = 1_024
-const DEEPEST = 8
+/** Below this limit a gateway warns: each caller takes a connection, and most take another to a target. */
+const MIN_OPEN_FILES = 1_024
+const MAX_DEPTH = 8
 
-/** Runs the program. With too few files to even load its parts, it says so by itself: nothing else can be loaded for it. */
+/** Runs the program. If it may not open enough files to load its modules, this reports it without another module. */
 export async function withinOpenFiles(run: () => Promise<void>): Promise<void> {
   try {
-    await untilItsEnd(run)
+    await runToEnd(run)
   } catch (error) {
     const sentence = tooFewFiles(error)
     if (sentence === undefined) throw error
-    sayPlainly(`sallyport: ${sentence}\n`)
+    writeToStderr(`sallyport: ${sentence}\n`)
     endProcess(FAILED)
   }
 }
 
-/** What to do, when the reason of an error is that no more files or connections may be open. */
+/** A sentence with advice, when an error was caused by the limit of open files and connections. */
 export function tooFewFiles(error: unknown, depth = 0): string | undefined {
-  if (!(error instanceof Error) || depth > DEEPEST) return undefined
+  if (!(error instanceof Error) || depth > MAX_DEPTH) return undefined
   const { code, cause, message } = error as NodeJS.ErrnoException
   if (code === 'ENFILE') {
-    return 'this machine has no more files to open (ENFILE): end what holds many, or raise its limit, fs.file-max on Linux'
+    return 'this machine has too many open files (ENFILE): end a program that holds many, or raise the limit, fs.file-max on Linux'
   }
   if (code === 'EMFILE' || /\bEMFILE\b/.test(message)) {
     return `this process may not open as many files and connections as it needs (EMFILE): ${RAISE_LIMIT}`
@@ -34,13 +34,13 @@ export function tooFewFiles(error: unknown, depth = 0): string | undefined {
 /** A warning for a gateway that may soon run into its limit. */
 export function fewOpenFiles(): string | undefined {
   const limit = openFiles()
-  if (limit === undefined || limit >= FEW) return undefined
+  if (limit === undefined || limit >= MIN_OPEN_FILES) return undefined
   return `this process may have ${limit} files and connections open at once, and each caller takes one or two: ${RAISE_LIMIT}`
 }
 
-export const RAISE_LIMIT = `raise the limit to ${FEW} or more, with \`ulimit -n\`, or LimitNOFILE= of a systemd unit`
+export const RAISE_LIMIT = `raise the limit to ${MIN_OPEN_FILES} or more, with \`ulimit -n\`, or LimitNOFILE= of a systemd unit`
 
-/** Node tells its limits in a report only, which takes long; and it has raised the soft one to the hard one by itself. */
+/** From /proc, since Node shows its limits only in a slow report. Node has raised the soft limit to the hard one. */
 function openFiles(): number | undefined {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []

@@ -3,37 +3,35 @@ import { writeSync } from 'node:fs'
 const STDERR = 2
 const FAILED = 1
 
-/** Ends the process, whatever would keep it alive. */
+/** Ends the process, also with open handles. */
 export function endProcess(code: number): never {
-  process.off('exit', tellOfExit)
+  process.off('exit', reportEarlyExit)
   process.exit(code)
 }
 
-/** Runs the program to its end. A plugin that ends the process first would otherwise pass for success. */
-export async function untilItsEnd(run: () => Promise<void>): Promise<void> {
-  process.once('exit', tellOfExit)
-  process.once('uncaughtExceptionMonitor', () => process.off('exit', tellOfExit))
+/** Runs the program to its end. Without this, a plugin that calls process.exit(0) would look like success. */
+export async function runToEnd(run: () => Promise<void>): Promise<void> {
+  process.once('exit', reportEarlyExit)
+  process.once('uncaughtExceptionMonitor', () => process.off('exit', reportEarlyExit))
   try {
     await run()
   } finally {
-    process.off('exit', tellOfExit)
+    process.off('exit', reportEarlyExit)
   }
 }
 
-function tellOfExit(code: number): void {
-  // That of a worker ends with its primary.
+function reportEarlyExit(code: number): void {
+  // A worker ends with its primary process.
   if (process.connected === false) return
   process.exitCode = code === 0 ? FAILED : code
-  sayPlainly(
-    `sallyport: the process has ended (code ${code}) before it was done: a plugin calls process.exit\n`,
-  )
+  writeToStderr(`sallyport: the process ended early (code ${code}): a plugin called process.exit\n`)
 }
 
-/** At once, and without anything that has to be loaded. */
-export function sayPlainly(text: string): void {
+/** Writes synchronously, and loads no module. */
+export function writeToStderr(text: string): void {
   try {
     writeSync(STDERR, text)
   } catch {
-    // Nobody reads it; the exit code is left.
+    // stderr is closed; the exit code still shows the failure.
   }
 }

@@ -5,53 +5,55 @@ import { type Parsed, parse } from './line/parse.js'
 import { helpOptions } from './line/shared-flags.js'
 import { tooFewFiles } from './open-files.js'
 
-// As in `terminal.ts`, which help and versions do not wait for.
+// Not imported from `terminal.ts`: help and version do not load that module.
 const FAILED = 1
 
 /** Runs a command line, and returns its exit code. `preset` is the command of a bin such as `sallyport-proxy`. */
 export async function main(argv: readonly string[], io: Io, preset?: string): Promise<number> {
-  let unsaid = false
+  let stdoutFailed = false
   io.stdout.on('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) => {
     // `sallyport --help | head -1` closes the pipe early; that is no failure.
-    if (code === 'EPIPE' || unsaid) return
-    unsaid = true
-    io.stderr.write(`sallyport: cannot write to standard output (${code}): the rest of it is missing\n`)
+    if (code === 'EPIPE' || stdoutFailed) return
+    stdoutFailed = true
+    io.stderr.write(
+      `sallyport: cannot write to standard output (${code}): the rest of the output is missing\n`,
+    )
   })
-  // There is no other place to say that nothing can be said here.
+  // No other stream could report a failure of stderr.
   io.stderr.on('error', () => {})
   const code = await program(preset === undefined ? argv : [preset, ...argv], io, preset)
   await new Promise<void>((written) => io.stdout.write('', () => written()))
-  return unsaid && code === 0 ? FAILED : code
+  return stdoutFailed && code === 0 ? FAILED : code
 }
 
 async function program(argv: readonly string[], io: Io, preset: string | undefined): Promise<number> {
   const parsed = parse(argv, io.env, commands, helpOptions)
   if (parsed.asksFor === 'help') return help(parsed.command, io, preset)
   if (parsed.asksFor === 'version') return version(io)
-  const invocation = parsed.invocation ?? readOn(parsed)
+  const invocation = parsed.invocation ?? partialInvocation(parsed)
   if (invocation !== undefined) return execute(invocation, io, parsed)
   const { printProblems } = await import('./terminal.js')
   return printProblems(parsed.problems, io)
 }
 
-/** A wrong command line of a gateway: the command prints what else is wrong in it, and in its file. */
-const readOn = ({ command, partial, problems }: Parsed): Invocation | undefined =>
+/** A wrong command line of a gateway still runs: the command prints its problems with those of the file. */
+const partialInvocation = ({ command, partial, problems }: Parsed): Invocation | undefined =>
   command?.readsFile === true && problems.every(({ place }) => place !== '--config') ? partial : undefined
 
 async function execute(invocation: Invocation, io: Io, { canonical }: Parsed): Promise<number> {
   const debug = invocation.options.get('debug')?.value === true
-  // A service manager may ask for a reload at once, which would end a gateway that has no listener for it yet.
+  // A service manager may send SIGHUP at once, which would end a gateway that has no listener yet.
   if (invocation.command.readsFile === true) io.signals.on('SIGHUP', () => {})
   const { hidden } = await import('./config/hidden.js')
   hidden.begin()
   try {
-    // sade wants a command line without problems.
+    // sade accepts only a command line without problems.
     const run = await (invocation.problems.length > 0
       ? invocation.command.run()
       : dispatch(canonical, commands))
     return (await run(invocation, io, commands)) ?? 0
   } catch (error) {
-    // Even what tells errors could not be loaded then.
+    // With too few open files, the module that prints errors could not be loaded.
     if (tooFewFiles(error) !== undefined) throw error
     const { printError } = await import('./terminal.js')
     return await printError(error, io, debug)
@@ -88,8 +90,8 @@ async function version({ stdout }: Io): Promise<number> {
 }
 
 /**
- * Calls the `run` of the command of a canonical command line. With any other sade would lose positionals, turn 0123
- * into 123, and print problems itself; `parse` has found them all before.
+ * Calls the `run` of the command of a canonical command line. For any other command line sade would lose positionals,
+ * turn 0123 into 123, and print problems itself; `parse` has found all problems before.
  */
 export async function dispatch(
   canonical: readonly string[],

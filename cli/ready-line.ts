@@ -1,6 +1,6 @@
 import type { Addresses } from 'sallyport'
 
-/** The end of a ready line: where health and metrics are, if there is a port for them, and what `more` says. */
+/** The end of a ready line: the text `more`, and the address of health and metrics, if they have a port. */
 export function internalPart({ internal }: Addresses, more?: string): string {
   const parts = [more, internal && `health and metrics on ${internal}`].filter((part) => part !== undefined)
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`
@@ -12,7 +12,7 @@ interface Signing {
   readonly resourceUrl?: string | undefined
 }
 
-/** Clients that find out where to get a token compare their URL with that of the resource (RFC 9728, 3.3). */
+/** A client that discovers the issuer compares its own URL with that of the resource (RFC 9728, 3.3). */
 export function clientsPart(
   { targetUri, oidcIssuer, resourceUrl }: Signing,
   address: string | undefined = '',

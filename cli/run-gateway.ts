@@ -8,7 +8,7 @@ import type { Invocation } from './line/option.js'
 import { type LOG_LEVELS, logFlags } from './line/shared-flags.js'
 import { fewOpenFiles } from './open-files.js'
 import { guardProcess, handleSignals } from './signals.js'
-import { endOnceSaid, exitCode, printError, printProblems, problemText } from './terminal.js'
+import { exitAfterFlush, exitCode, printError, printProblems, problemText } from './terminal.js'
 import { workerCount, workers } from './workers/flags.js'
 import { workerNumber } from './workers/worker-id.js'
 
@@ -21,17 +21,17 @@ export async function runGateway<Settings>(
   const worker = workerNumber(io.env)
   if (worker !== undefined) {
     const { runWorker } = await import('./workers/worker.js')
-    return endOnceSaid(await runWorker(worker, logOptions(invocation)), io)
+    return exitAfterFlush(await runWorker(worker, logOptions(invocation)), io)
   }
   const result = await readWhole(command, invocation)
   if ('problems' in result) return printProblems(result.problems, io)
   if (invocation.problems.length > 0) return printProblems(invocation.problems, io)
   if (isOn(invocation, 'print-plugins')) return printPlugins(command.list(result.settings), result, io)
-  // Everything was stopped: a timer that a plugin forgot must not keep the process here.
-  return endOnceSaid(await new GatewayRun(command, invocation, io).run(result), io)
+  // The gateway has stopped: a timer that a plugin forgot must not keep the process alive.
+  return exitAfterFlush(await new GatewayRun(command, invocation, io).run(result), io)
 }
 
-/** The settings of a command, or everything that is wrong with them and with their plugins. */
+/** The settings of a command, or all problems of the settings and of their plugins. */
 async function readWhole<Settings>(
   command: GatewayCommand<Settings>,
   invocation: Invocation,
@@ -48,7 +48,7 @@ async function printPlugins(list: List, located: Located<unknown>, { stdout }: I
 
 const isOn = ({ options }: Invocation, flag: string): boolean => options.get(flag)?.value === true
 
-/** A list that is served, by this process or by its workers. */
+/** A running gateway, in this process or in its workers. */
 type Running = Pick<GatewayServer, 'addresses' | 'keepsStdout' | 'over' | 'swap' | 'stop'>
 
 class GatewayRun<Settings> {
@@ -60,7 +60,7 @@ class GatewayRun<Settings> {
   private reloads = 0
   /** The number of the reload that is in force. */
   private applied = 0
-  /** It serves on for the drain delay when it is stopped: not when it ends by itself. */
+  /** A signal stopped it: it serves for the drain delay. A gateway that ends by itself does not. */
   private drains = false
 
   constructor(
@@ -122,7 +122,7 @@ class GatewayRun<Settings> {
 
   private async untilStopped(running: Running): Promise<void> {
     const { signal } = this.ending
-    // A list without a server has nothing else that keeps the process alive.
+    // A list without a server has no other handle that keeps the process alive.
     const keepAlive = setInterval(() => {}, 2 ** 30)
     const stopped = new Promise<void>((resolve) => {
       if (signal.aborted) resolve()
@@ -142,7 +142,7 @@ class GatewayRun<Settings> {
       this.log,
       () => readWhole(this.command, this.invocation),
       async (located) => {
-        // A slow file has held it up.
+        // A later reload was faster than this one, whose file was slow.
         if (number < this.applied) return false
         this.applied = number
         return running.swap(this.command.list(located.settings), this.contextOf(located))
@@ -158,8 +158,8 @@ class GatewayRun<Settings> {
 }
 
 /**
- * Reads the configuration again and applies it, unless what was read later takes its place. A wrong one
- * changes nothing, and is logged.
+ * Reads the configuration again and applies it, unless a later reload was faster. A wrong configuration
+ * is logged and changes nothing.
  */
 async function reload<Settings>(
   log: Log,
@@ -173,20 +173,20 @@ async function reload<Settings>(
     log.info(
       isApplied
         ? 'the configuration was read again and is in force'
-        : 'the configuration was read again, but what was read later takes its place',
+        : 'the configuration was read again, but a later reload replaces it',
     )
   } catch (error) {
     const problems = error instanceof ConfigError ? error.problems.map(problemText) : undefined
     log.error(
       problems === undefined ? { err: error } : { problems },
-      'the configuration was read again and is not in force: the previous one still is',
+      'the configuration was read again and is not in force: the previous one stays in force',
     )
   }
 }
 
 type LogLevel = NonNullable<LogOptions['level']>
 
-/** How a command that boots a list logs; `level` is that of the command where nobody says another. */
+/** The log options of a command that boots a list; `level` is its default. */
 export function logOptions(
   { options }: Invocation,
   level: LogLevel = 'info',
@@ -201,7 +201,7 @@ export function logOptions(
 }
 
 function levelOf(written: unknown, usual: LogLevel): LogLevel {
-  // The command line was read by these very choices.
+  // The parser has accepted only these choices.
   const level = written as (typeof LOG_LEVELS)[number] | undefined
   return level === 'off' ? 'silent' : (level ?? usual)
 }
@@ -211,11 +211,11 @@ export interface GatewayCommand<Settings> {
   /** Reads flags, environment and files: at the start, and for each SIGHUP. */
   read(invocation: Invocation): Promise<Result<Settings>>
   list(settings: Settings): List
-  /** On a terminal only errors are logged: other lines would stand between those of what it prints. */
+  /** On a terminal the command logs only errors: other lines would mix with its output. */
   readonly quietOnTerminal?: true
   /**
-   * Printed to stdout when the ports are open: where the gateway can be reached. A command without it uses stdout
-   * for a protocol.
+   * The line for stdout once the ports are open: the addresses of the gateway. A command without a ready line uses
+   * stdout for a protocol.
    */
   readyLine?(settings: Settings, addresses: Addresses, io: Io): string | undefined | Promise<string>
 }

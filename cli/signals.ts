@@ -4,14 +4,14 @@ import { endProcess } from './process-end.js'
 import { exitCode } from './terminal.js'
 
 interface SignalHandlers {
-  /** Whoever asks at a terminal does not want to wait until load balancers have noticed. */
+  /** An operator at a terminal does not want to wait until load balancers have noticed. */
   readonly stop: (signal: NodeJS.Signals, atTerminal: boolean) => void
-  /** At the second signal. */
+  /** Called at the second signal. */
   readonly stopNow: () => void
   readonly reload: () => void
 }
 
-/** From the boot on: without a listener a signal would end the process. */
+/** Call it before the boot: without a listener a signal would end the process. */
 export function handleSignals(
   log: Log,
   { signals, stdin, stdout, stderr }: Io,
@@ -33,7 +33,7 @@ export function handleSignals(
   })
 }
 
-/** What a process of its own needs besides. */
+/** Further listeners for a process that runs only a gateway. */
 export function guardProcess(log: Log): void {
   exitOnUncaughtError(log)
   logWarnings(log)
@@ -45,7 +45,7 @@ function openNoInspector(log: Log): void {
   process.on('SIGUSR1', () => log.warn('SIGUSR1 opens no inspector: start with `node --inspect` to debug'))
 }
 
-/** Without this Node would print the error itself, past the scrubber. */
+/** Node itself would print the error without the scrubber. */
 function exitOnUncaughtError(log: Log): void {
   const fail = (error: unknown): void => {
     log.fatal({ err: error }, 'uncaught error')
@@ -55,7 +55,7 @@ function exitOnUncaughtError(log: Log): void {
   process.on('unhandledRejection', fail)
 }
 
-/** Node would print its warnings between the lines of the log, past the scrubber; with NODE_NO_WARNINGS it prints none. */
+/** Node itself would print warnings between the log's lines, without the scrubber. NODE_NO_WARNINGS still works. */
 function logWarnings(log: Log): void {
   if (process.listenerCount('warning') === 0) return
   process.removeAllListeners('warning')

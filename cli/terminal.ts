@@ -15,7 +15,7 @@ export function printProblems(problems: readonly Problem[], io: Io): number {
   return exitCode.misconfigured
 }
 
-/** Prints what is probably a mistake to stderr, one line each. */
+/** Prints probable mistakes to stderr, one line each. */
 export const printWarnings = (warnings: readonly Problem[], io: Io): void =>
   printLines(warnings, io, 'yellow', 'warning: ')
 
@@ -34,12 +34,12 @@ function printLines(
   stderr.write(lines.join(''))
 }
 
-/** A problem in one line that shows nothing that came from outside of the configuration. */
+/** A problem in one line, without values that came from the environment or another file. */
 export const problemText = (problem: Problem): string => printable(hidden.text(problemLine(problem)))
 
 /**
- * Prints the error that ended a command. A problem of the configuration has no stack; that of any other error is
- * printed with `--debug`.
+ * Prints the error that ended a command. A problem of the configuration has no stack; with `--debug` other errors
+ * are printed with theirs.
  */
 export async function printError(error: unknown, io: Io, debug: boolean): Promise<number> {
   const sentence = tooFewFiles(error)
@@ -53,20 +53,20 @@ export async function printError(error: unknown, io: Io, debug: boolean): Promis
   return exitCode.failed
 }
 
-/** Milliseconds that the end of the process waits for whoever reads what it said. */
-const LAST_WORDS = 1_000
+/** Milliseconds that the end of the process waits for a slow reader of stdout and stderr. */
+const FLUSH_TIMEOUT = 1_000
 
-/** Ends a process, whatever would keep it alive, once what was said has left it or nobody takes it. */
-export async function endOnceSaid(code: number, io: Io): Promise<number> {
-  await said(io)
+/** Ends the process, also with open handles, once its output is written or the reader takes too long. */
+export async function exitAfterFlush(code: number, io: Io): Promise<number> {
+  await flushed(io)
   return io.exit?.(code) ?? code
 }
 
-async function said({ stdout, stderr }: Io): Promise<void> {
+async function flushed({ stdout, stderr }: Io): Promise<void> {
   const full = [stdout, stderr].filter(({ writableLength }) => writableLength > 0)
   if (full.length === 0) return
   const left = full.map((stream) => new Promise<void>((done) => stream.write('', () => done())))
-  await Promise.race([Promise.all(left), pause(LAST_WORDS)])
+  await Promise.race([Promise.all(left), pause(FLUSH_TIMEOUT)])
 }
 
 function stackOf(error: Error): string {
@@ -75,8 +75,8 @@ function stackOf(error: Error): string {
 }
 
 /**
- * Text from outside in one line. Control characters and line separators could break it or send commands to the terminal,
- * and those for the direction of text could show another one than there is: they are shown by their codes.
+ * Text from outside in one line. Control characters and line separators could break the line or send commands to the
+ * terminal, and bidirectional controls could show a different text. Each is replaced by its code.
  */
 export const printable = (text: string): string =>
   replaceUnsafe(text, (character) => {

@@ -1,6 +1,6 @@
 // `sallyport`: the contract between plugins and the gateway.
 
-// For the compiler: what `request` has besides Fastify's own.
+// For the compiler: the properties of `request` that the gateway adds.
 import './contract/fastify-types.js'
 
 export { AccessSink, type EndedRequest } from './contract/capabilities/access-sink.js'

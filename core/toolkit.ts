@@ -1,4 +1,4 @@
-// `sallyport/toolkit`: what the built-in plugins use, for other plugins too.
+// `sallyport/toolkit`: tools of the built-in plugins, for other plugins too.
 
 export { digestOf } from './contract/credentials.js'
 export { nearest, problemLine } from './contract/problem.js'

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Catalogue } from 'sallyport/embed'
 
-/** Every built-in plugin by its name, which is its path. */
+/** All built-in plugins by name, which is also the path. */
 export const catalogue: Catalogue = {
   'audit/file': () => import('./audit/file.js'),
   'audit/http': () => import('./audit/http.js'),
@@ -76,7 +76,10 @@ export interface Streams {
   readonly stderr: Writable & { readonly isTTY?: boolean }
 }
 
-/** The built-in plugins, of which those that speak to whoever started the program have other streams than the process. */
+/**
+ * The built-in plugins. Those that use standard input and output get the streams of the run instead of the process's
+ * own.
+ */
 export const catalogueOn = (streams: Streams): Catalogue => ({
   ...catalogue,
   'listen/stdio': async () => ({ default: (await import('./listen/stdio.js')).stdioOn(streams) }),

@@ -39,27 +39,27 @@ const topOf = (file: string): string => file.split('/')[0] ?? ''
 const isRelative = ({ from }: Import): boolean => from.startsWith('.')
 const targetOf = ({ file, from }: Import): string => normalize(join(dirname(file), from))
 const isOwnName = ({ from }: Import): boolean => from === 'sallyport' || from.startsWith('sallyport/')
-const told = (broken: readonly Import[]): string[] =>
+const describe = (broken: readonly Import[]): string[] =>
   broken.map(({ file, from }) => `${file} imports ${from}`)
 
-test('there is something to look at', () => {
+test('the rules below have files and imports to check', () => {
   assert.ok(sources.length > 40)
   assert.ok(imports.length > 100)
 })
 
 test('a relative import never leaves its top-level folder', () => {
   assert.deepEqual(
-    told(imports.filter((one) => isRelative(one) && topOf(targetOf(one)) !== topOf(one.file))),
+    describe(imports.filter((one) => isRelative(one) && topOf(targetOf(one)) !== topOf(one.file))),
     [],
   )
 })
 
-test('the core imports itself and packages, and nothing by the name of this package', () => {
-  assert.deepEqual(told(imports.filter((one) => topOf(one.file) === 'core' && isOwnName(one))), [])
+test('the core imports itself and packages, and never this package by its name', () => {
+  assert.deepEqual(describe(imports.filter((one) => topOf(one.file) === 'core' && isOwnName(one))), [])
 })
 
-// Each imports itself and those before it.
-const ROOMS = [
+// Each layer imports itself and the layers before it.
+const LAYERS = [
   'contract',
   'toolkit',
   'log',
@@ -72,16 +72,16 @@ const ROOMS = [
   'conformance',
 ]
 
-test('the rooms of the core import one way', () => {
-  const roomOf = (file: string): string => file.split('/')[1] ?? ''
+test('a layer of the core imports no layer above it', () => {
+  const layerOf = (file: string): string => file.split('/')[1] ?? ''
   const inside = imports.filter(({ file }) => file.startsWith('core/') && file.split('/').length > 2)
-  assert.deepEqual(ROOMS.toSorted(), [...new Set(inside.map(({ file }) => roomOf(file)))].toSorted())
+  assert.deepEqual(LAYERS.toSorted(), [...new Set(inside.map(({ file }) => layerOf(file)))].toSorted())
   const isUpward = (one: Import): boolean =>
-    isRelative(one) && ROOMS.indexOf(roomOf(targetOf(one))) > ROOMS.indexOf(roomOf(one.file))
-  assert.deepEqual(told(inside.filter(isUpward)), [])
+    isRelative(one) && LAYERS.indexOf(layerOf(targetOf(one))) > LAYERS.indexOf(layerOf(one.file))
+  assert.deepEqual(describe(inside.filter(isUpward)), [])
 })
 
-test('no import goes in a circle, types included', () => {
+test('no files import each other in a circle, types included', () => {
   const importsOf = new Map<string, string[]>()
   for (const one of imports.filter(isRelative)) {
     const target = targetOf(one).replace(/\.js$/, '.ts')
@@ -106,8 +106,8 @@ test('no file of the program is longer than 400 lines', () => {
   assert.deepEqual(long, [])
 })
 
-// What these import or export is found by its name: a plugin, a command, what plugin authors may use.
-const DOORS = [
+// Other code finds the imports and exports of these files by name: plugins, commands, the public contract.
+const ENTRY_POINTS = [
   'plugins/index.ts',
   'cli/commands/index.ts',
   'core/index.ts',
@@ -115,65 +115,70 @@ const DOORS = [
   'core/embed.ts',
 ]
 
-test('a file under 40 lines has two importers, or is a door', () => {
+test('a file under 40 lines has two importers, or is an entry point', () => {
   const importersOf = (file: string): readonly Import[] =>
     imports.filter((one) => {
       const target = one.from.startsWith('#') ? one.from.slice(1) : isRelative(one) ? targetOf(one) : ''
       return target === file.replace(/\.ts$/, '.js')
     })
   const textsOf = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
-  // A thread is begun by the name of its file.
+  // A thread is started by the name of its file.
   const isThread = (file: string): boolean =>
     [...textsOf.values()].some((text) => text.includes(`resolve('#${file.replace(/\.ts$/, '.js')}')`))
-  const crumbs = sources.filter((file) => {
+  const tooSmall = sources.filter((file) => {
     if ((textsOf.get(file)?.split('\n').length ?? 0) > 40 || isThread(file)) return false
     const [importer, other] = importersOf(file)
-    return importer !== undefined && other === undefined && !importer.lazy && !DOORS.includes(importer.file)
+    return (
+      importer !== undefined && other === undefined && !importer.lazy && !ENTRY_POINTS.includes(importer.file)
+    )
   })
-  assert.deepEqual(crumbs, [])
+  assert.deepEqual(tooSmall, [])
 })
 
-// A thread would load the whole toolkit for these: the tests of the registry take 97 s of processor time, and 130 with it.
+// Else a thread loads the whole toolkit: the tests of the registry then take 130 s of processor time instead of 97 s.
 const FOR_THREADS = ['#core/toolkit/json-object.js', '#core/toolkit/metadata-keys.js']
 
-test('a plugin imports the public doors, packages, its own folder, and the connections to stores', () => {
+// Several kinds of plugin need these: connections to databases, signing people in, verifying tokens.
+const SHARED = ['#plugins/store/', '#plugins/login/', '#plugins/auth/provider/', '#plugins/issuer/console.js']
+
+test('a plugin imports the public entry points, packages, its own folder, and shared folders', () => {
   const plugins = imports.filter(({ file }) => file.startsWith('plugins/') && file !== 'plugins/index.ts')
   const astray = plugins.filter((one) =>
     isRelative(one)
       ? dirname(one.file).split('/')[1] !== targetOf(one).split('/')[1]
       : (isOwnName(one) && one.from !== 'sallyport' && one.from !== 'sallyport/toolkit') ||
         (one.from.startsWith('#') &&
-          !one.from.startsWith('#plugins/store/') &&
+          !SHARED.some((start) => one.from.startsWith(start)) &&
           !(one.file.startsWith('plugins/registry/') && FOR_THREADS.includes(one.from))),
   )
-  assert.deepEqual(told(astray), [])
+  assert.deepEqual(describe(astray), [])
 })
 
-test('the catalogue imports every plugin only when it is asked for', () => {
+test('the catalogue imports a plugin only when a list uses it', () => {
   const eager = imports.filter(
     ({ file, typeOnly, lazy }) => file === 'plugins/index.ts' && !typeOnly && !lazy,
   )
-  assert.deepEqual(told(eager), [])
+  assert.deepEqual(describe(eager), [])
 })
 
-// The toolkit, so that a preset judges addresses and URLs by the very rules of the plugins in its list.
-test('a preset imports no plugin: the toolkit, types of the public door, schemas, and its own folder', () => {
+// The toolkit too: a preset checks addresses and URLs by the same rules as the plugins in its list.
+test('a preset imports the toolkit, public types, schemas and its own folder, and no plugin', () => {
   const presets = imports.filter(({ file }) => file.startsWith('plugins/presets/'))
   const allowed = (one: Import): boolean =>
     isRelative(one)
       ? targetOf(one).startsWith('plugins/presets/')
       : one.from === 'zod' || one.from === 'sallyport/toolkit' || (isOwnName(one) && one.typeOnly)
-  assert.deepEqual(told(presets.filter((one) => !allowed(one))), [])
+  assert.deepEqual(describe(presets.filter((one) => !allowed(one))), [])
 })
 
-test('the command line imports by name what lies outside it', () => {
-  const doors = [
+test('the command line imports other folders only by their public names', () => {
+  const publicNames = [
     'sallyport',
     'sallyport/embed',
     'sallyport/toolkit',
     '#core/contract/problem.js',
     '#core/toolkit/duration-text.js',
-    // `plugin verify` judges by the contracts that plugin authors test with.
+    // `plugin verify` runs the contract suites that plugin authors test with.
     'sallyport/testing',
     'sallyport/builtin',
     'sallyport/server-json',
@@ -183,20 +188,20 @@ test('the command line imports by name what lies outside it', () => {
     (one) =>
       topOf(one.file) === 'cli' &&
       isOwnName(one) &&
-      !doors.includes(one.from) &&
+      !publicNames.includes(one.from) &&
       !one.from.startsWith('sallyport/presets/'),
   )
-  assert.deepEqual(told(astray), [])
+  assert.deepEqual(describe(astray), [])
 })
 
-test('the container is reached through one file', () => {
+test('only one file imports the container', () => {
   const users = imports
     .filter(({ from }) => from === 'tsyringe' || from === 'reflect-metadata')
     .map(({ file }) => file)
   assert.deepEqual([...new Set(users)], ['core/kernel/container.ts'])
 })
 
-test('only the core adds to the types of Fastify', () => {
+test('only the core augments the types of Fastify', () => {
   const adding = sources.filter((file) =>
     /declare module 'fastify'/.test(readFileSync(join(root, file), 'utf8')),
   )
@@ -206,8 +211,8 @@ test('only the core adds to the types of Fastify', () => {
   )
 })
 
-test('core and command line name no plugin', () => {
-  // An example of a command line is for a reader: `plugins NAME` shows what a name looks like.
+test('the core and the command line name no plugin', () => {
+  // Help texts may name one: `plugins NAME` shows the form of a name.
   const examples = /'sallyport plugins [a-z]+\/[a-z-]+'/g
   const names = new RegExp(`(?<![\\w./-])(?:${Object.keys(catalogue).join('|')})(?![\\w/-])`, 'g')
   const naming = sources
@@ -233,7 +238,7 @@ test('a test imports the kit by name', () => {
   assert.deepEqual(byPath, [])
 })
 
-test('what only an examination needs is loaded by it alone', () => {
+test('only an examination loads the files of examinations', () => {
   const examinations = (from: string): boolean => /\/examine(?:-[a-z\d]+)?\.js$/.test(from)
   const eager = imports.filter(
     ({ file, from, typeOnly, lazy }) =>
@@ -243,7 +248,7 @@ test('what only an examination needs is loaded by it alone', () => {
       !typeOnly &&
       !lazy,
   )
-  assert.deepEqual(told(eager), [])
+  assert.deepEqual(describe(eager), [])
 })
 
 test('every plugin has a test under its name', () => {
@@ -253,7 +258,7 @@ test('every plugin has a test under its name', () => {
   assert.deepEqual(untested, [])
 })
 
-test('every file of the core that does something has a test under its name', () => {
+test('every file of the core with code has a test under its name', () => {
   const tested = new Map<string, string>([
     ...[
       'admission',
@@ -268,7 +273,7 @@ test('every file of the core that does something has a test under its name', () 
       'sample-requests',
     ].map((file) => [`core/conformance/${file}.ts`, 'by those of the suites'] as const),
     ['core/http/flat-headers.ts', 'by forward/http, which has to pass every byte of them'],
-    ['core/mcp/call-observer.ts', 'types, and a place on the request'],
+    ['core/mcp/call-observer.ts', 'types, and a field of the request'],
     ['core/mcp/error-shape.ts', 'by forward/http-judged, over sockets'],
     ['core/mcp/filtered-head.ts', 'by filtered-body and filtered-events'],
     ['core/mcp/json.ts', 'by lists, which has to find what JSON.parse finds'],
@@ -279,7 +284,7 @@ test('every file of the core that does something has a test under its name', () 
     ['core/contract/plugin.ts', 'types, and a function that returns what it is given'],
     ['core/gate/authentication-refusal.ts', 'by that of gate'],
     ['core/http/current-response.ts', 'by that of connections'],
-    ['core/http/end-socket.ts', 'by that of pending-upgrade, which ends every socket by it'],
+    ['core/http/end-socket.ts', 'by that of pending-upgrade, which ends every socket with it'],
     ['core/log/dropped-lines.ts', 'by that of stderr'],
     ['core/log/line-sink.ts', 'by that of stderr'],
     ['core/log/pretty.ts', 'by that of log'],
@@ -312,7 +317,7 @@ test('a test of the core, a plugin or the command line has the name of what it t
   assert.deepEqual(astray, [])
 })
 
-test('every plugin is known by its path, and every file that makes one is in the catalogue', async () => {
+test('the catalogue has every plugin under its path', async () => {
   const making = sources
     .filter(
       (file) =>
@@ -324,11 +329,11 @@ test('every plugin is known by its path, and every file that makes one is in the
   for (const [name, load] of Object.entries(catalogue)) {
     const { default: plugin } = await load()
     assert.equal(plugin.name, name)
-    assert.match(plugin.summary ?? '', /^[A-Z].*\.$/s, `${name} tells in a sentence what it is for`)
+    assert.match(plugin.summary ?? '', /^[A-Z].*\.$/s, `the summary of ${name} is no sentence`)
   }
 })
 
-test('nothing that can change lives in module scope', () => {
+test('no module has mutable state in its scope', () => {
   for (const file of sources) {
     const text = readFileSync(join(root, file), 'utf8')
     assert.doesNotMatch(text, /^(?:export )?(?:let|var) /m, file)
@@ -340,7 +345,7 @@ test('nothing that can change lives in module scope', () => {
   }
 })
 
-test('what is imported is a dependency', () => {
+test('every imported package is a dependency', () => {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const declared = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
   const nameOf = (from: string): string =>
@@ -360,7 +365,7 @@ test('what is imported is a dependency', () => {
   )
 })
 
-test('no package but the Node of a checkout runs a script when it is installed, and npm asks nobody about it', () => {
+test('only the package `node` runs an install script, and npm does not ask about it', () => {
   const { allowScripts, dependencies, peerDependencies } = JSON.parse(
     readFileSync(join(root, 'package.json'), 'utf8'),
   )
@@ -372,7 +377,7 @@ test('no package but the Node of a checkout runs a script when it is installed, 
   assert.ok(!('node' in { ...dependencies, ...peerDependencies }))
 })
 
-test('the top level holds what it should and nothing else', () => {
+test('the top level of the repository holds no further folder or file', () => {
   const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
   const tops = new Set(tracked.map(topOf).filter((name) => !name.startsWith('.')))
   const expected = [

@@ -9,7 +9,7 @@ import { listening } from '#kit/listening.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
 import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
-/** A value that stands nowhere but where it was put, in the spellings in which it could come out. */
+/** A value that occurs nowhere else, in the encodings in which it could leak. */
 function canary(name: string): string {
   return `canary-${name}-${Math.random().toString(36).slice(2)}`
 }
@@ -35,8 +35,8 @@ async function ended(running: StartedProgram): Promise<string> {
   return running.output.stdout + running.output.stderr
 }
 
-/** What callers get, all of it as one text. */
-async function told(
+/** Everything that callers receive, as one text. */
+async function responsesTo(
   url: string,
   requests: readonly RequestInit[],
   paths: readonly string[],
@@ -51,7 +51,7 @@ async function told(
   return text
 }
 
-test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t) => {
+test('T10, RS-31: the proxy at debug level leaks no secret', async (t) => {
   const issuer = await issuing(t)
   const target = await listening(t, (request, response) => {
     if (request.url?.startsWith('/mcp/broken') === true) response.destroy()
@@ -112,7 +112,7 @@ test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t
       ...(method === 'POST' && { body: JSON.stringify({ secret: values.body }) }),
     })),
   )
-  const answers = await told(url, requests, [
+  const answers = await responsesTo(url, requests, [
     '/',
     `/x?access_token=${values.query}`,
     '/no',
@@ -131,7 +131,7 @@ test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t
   assert.deepEqual(readdirSync(home).toSorted(), ['bearer', 'client', 'secrets'], 'no file was written')
 })
 
-test('T10: what was called is written down everywhere, and nothing that was said', async (t) => {
+test('T10: logs, audits and traces name every call, and hold no content of it', async (t) => {
   const issuer = await issuing(t)
   const values = {
     argument: canary('argument'),
@@ -218,7 +218,7 @@ test('T10: what was called is written down everywhere, and nothing that was said
   const metrics = await (await fetch(`${internal}/metrics`)).text()
   const output = await ended(proxy)
   const written = readFileSync(join(home, 'audit.jsonl'), 'utf8')
-  for (const [where, told, expected] of [
+  for (const [where, text, expected] of [
     ['the audit file', written, /"name":"drop".*"outcome":"denied"/],
     ['the audit file', written, /"name":"add".*"outcome":"failed".*tool_error/],
     ['what is sent', sent, /https:\/\/a\.example\/b/],
@@ -226,12 +226,12 @@ test('T10: what was called is written down everywhere, and nothing that was said
     ['the metrics', metrics, /mcp_server_operation_duration_seconds_count\{[^}]*tools\/call/],
     ['the output', output, /POLICY_DENIED/],
   ] as const) {
-    assert.match(told, expected, where)
-    assertNowhere(told, { ...values, jwt, signature: jwt.split('.')[2] ?? '' }, where)
+    assert.match(text, expected, where)
+    assertNowhere(text, { ...values, jwt, signature: jwt.split('.')[2] ?? '' }, where)
   }
 })
 
-test('T10, RS-31: the registry at debug level tells no secret to anybody', async (t) => {
+test('T10, RS-31: the registry at debug level leaks no secret', async (t) => {
   const issuer = await issuing(t)
   const values = {
     client: canary('client'),
@@ -277,13 +277,13 @@ registries:
   const requests = [jwt, 'wrong-token', `${jwt.slice(0, -4)}AAAA`].map((token) => ({
     headers: { authorization: `Bearer ${token}`, cookie: `a=${values.cookie}` },
   }))
-  const answers = await told(url, requests, [
+  const answers = await responsesTo(url, requests, [
     '/',
     `/registry/default/v0.1/servers?cursor=${values.query}`,
     '/openapi.json',
     '/nowhere',
   ])
-  const inner = await told(internal, [{}], ['/metrics', '/readiness', '/version'])
+  const inner = await responsesTo(internal, [{}], ['/metrics', '/readiness', '/version'])
 
   const output = await ended(registry)
   const kept = readdirSync(home, { recursive: true, encoding: 'utf8', withFileTypes: true })

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { inspect } from 'node:util'
 
-/** What one process of tests found out. */
+/** The results of one process of tests. */
 export interface Report {
   readonly passed: number
   readonly skipped: number
@@ -18,22 +18,22 @@ export interface Failure {
   readonly text: string
 }
 
-// `run.ts` starts it: the file for its report, milliseconds that a test may take, and the files of tests.
-const [report = '', patience, ...files] = process.argv.slice(2)
+// Arguments from `run.ts`: the file for the report, the milliseconds that a test may take, and the test files.
+const [report = '', timeout, ...files] = process.argv.slice(2)
 const root = join(import.meta.dirname, '..')
 let [passed, skipped] = [0, 0]
 const failures: Failure[] = []
 const times: Record<string, number> = {}
 
-// Those of before a test puts its own clock in their place.
+// The real timers, before a test replaces them with a fake clock.
 const { clearTimeout, setTimeout } = globalThis
-// The runner's own limit holds only where each file has a process.
+// The runner's own time limit works only where each file has a process.
 let limit: NodeJS.Timeout | undefined
 for await (const { type, data } of run({ files, isolation: 'none' })) {
   if (type === 'test:dequeue') {
     clearTimeout(limit)
-    // The runner is done when nothing else keeps the process alive.
-    limit = setTimeout(() => giveUp(data.file, data.name), Number(patience)).unref()
+    // `unref`: the runner is done when nothing else keeps the process alive.
+    limit = setTimeout(() => giveUp(data.file, data.name), Number(timeout)).unref()
   }
   if (type !== 'test:pass' && type !== 'test:fail') continue
   const file = pathOf(data.file)
@@ -47,7 +47,7 @@ clearTimeout(limit)
 write()
 
 function giveUp(file: string | undefined, name: string): never {
-  failures.push({ file: pathOf(file), name, text: `it has not ended after ${patience} ms` })
+  failures.push({ file: pathOf(file), name, text: `the test has not ended after ${timeout} ms` })
   write()
   process.exit(1)
 }

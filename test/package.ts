@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Makes the package as it is published, in a folder that finds the project's packages. Removed when this process ends. */
+/** Builds the package as it is published, in a folder below `node_modules`. Removed when this process ends. */
 export function packageOf(root: string, types = false): string {
   const cache = join(root, 'node_modules/.cache')
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, 'sallyport-'))
-  // Tests start it as other users too.
+  // Some tests start it as another user.
   chmodSync(folder, 0o755)
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const { files }: { files: string[] } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

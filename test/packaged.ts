@@ -1,5 +1,5 @@
 import { join } from 'node:path'
 import { packageOf } from './package.js'
 
-// What starts programs starts the package as it is published: `node --import ./test/packaged.ts` makes it, once for a run.
+// `node --import ./test/packaged.ts` builds the package once for a run; the tests start the program of this package.
 process.env['SALLYPORT_TEST_PACKAGE'] ??= packageOf(join(import.meta.dirname, '..'))

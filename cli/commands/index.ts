@@ -20,7 +20,7 @@ import { secretCommand } from './secret/flags.js'
 import { tailCommand } from './tail/flags.js'
 import { validateCommand } from './validate/flags.js'
 
-/** The commands of `sallyport`, in the order of its help. A command's own code is imported when it is called. */
+/** The commands of `sallyport`, in the order of its help. A call imports the code of its command. */
 export const commands: readonly Command[] = [
   { ...registryCommand, run: async () => (await import('./registry/run.js')).registry },
   { ...proxyCommand, run: async () => (await import('./proxy/run.js')).proxy },

@@ -5,7 +5,7 @@ import type { BootContext, PlannedScope } from 'sallyport/embed'
 import { createLog, entryProblems, planList } from 'sallyport/embed'
 import type { Located, Result } from './result.js'
 
-/** What planning a list needs; nothing is logged. */
+/** A context for planning a list without a log. */
 export const silentContext = ({ folder, locate }: Located<unknown>): BootContext => ({
   catalogue,
   folder,
@@ -13,22 +13,25 @@ export const silentContext = ({ folder, locate }: Located<unknown>): BootContext
   log: createLog({ level: 'silent' }),
 })
 
-/** The problems of the file's form, and those that the kernel finds in the entries that can be read, in the order of the file. */
+/** The problems of a file's form, and those that the kernel finds in readable entries, in the order of the file. */
 export async function allProblems({
   problems,
   entries,
 }: Extract<Result<unknown>, { problems: unknown }>): Promise<readonly Problem[]> {
-  const further = entries === undefined ? [] : await entryProblems(entries.settings, silentContext(entries))
+  const fromEntries =
+    entries === undefined ? [] : await entryProblems(entries.settings, silentContext(entries))
   const placeOf = ({ place }: Problem): string => place.replace(/ \(.*\)$/, '')
   const reported = new Set(problems.map(placeOf))
-  return [...problems, ...further.filter((problem) => !reported.has(placeOf(problem)))].toSorted(byPosition)
+  return [...problems, ...fromEntries.filter((problem) => !reported.has(placeOf(problem)))].toSorted(
+    byPosition,
+  )
 }
 
 type Planned =
   | { readonly plan: PlannedScope; readonly folder: string }
   | { readonly problems: readonly Problem[] }
 
-/** Loads and checks a list as for a boot; the plan, or everything that is wrong. */
+/** Loads and checks a list as a boot does. Returns the plan, or all problems. */
 export async function planOf(result: Result<List>): Promise<Planned> {
   if ('problems' in result) return { problems: await allProblems(result) }
   try {

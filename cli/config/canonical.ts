@@ -5,20 +5,20 @@ import { isPlannedScope, jsonSchemaOf, planList, redact } from 'sallyport/embed'
 import { stringify } from 'yaml'
 import { hidden } from './hidden.js'
 
-/** A list as a file of `sallyport run`, secrets as `***`. It is loaded and checked, and not booted. */
+/** A list as a file of `sallyport run`, secrets as `***`. The list is loaded and checked, but not booted. */
 export async function canonicalText(
   list: List,
   secrets: ReadonlySet<string>,
   context: BootContext,
 ): Promise<string> {
   const plan = await planList(list, context)
-  // What came from the environment or a file is a secret wherever it was put, also inside a longer text.
+  // A value from the environment or a file is a secret everywhere, also inside a longer text.
   for (const secret of secrets) hidden.add(secret)
   const plugins = escaped(hidden.value(listed(list, plan), true))
   return stringify({ plugins }, { lineWidth: 0 })
 }
 
-/** A text that looks like a reference was none in the list, and is none in the file. */
+/** Escapes `${`: the values of a list hold no references, so the file must not either. */
 function escaped(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('${', '$$$${')
   if (Array.isArray(value)) return value.map(escaped)

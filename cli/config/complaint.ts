@@ -2,16 +2,16 @@ import type { Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { unknownName } from '#core/contract/problem.js'
-import { valueAt, withoutMeant } from '#core/kernel/validate-options.js'
+import { valueAt, withoutConsequences } from '#core/kernel/validate-options.js'
 
-/** A problem whose place is still a path in the configuration. */
+/** A problem that has the path of its setting instead of a place in the file. */
 export interface Complaint extends Omit<Problem, 'place'> {
   readonly path: SettingPath
   /** The key itself is wrong, and not its value. */
   readonly part?: 'key'
 }
 
-/** Everything that a schema finds wrong with a value. */
+/** All complaints of a schema about a value. */
 export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodError): readonly Complaint[] {
   const complaints = error.issues.flatMap((issue): readonly Complaint[] => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
@@ -20,11 +20,11 @@ export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodErro
     const known = issue.code === 'custom' ? knownNames(asMapping(issue.params), value) : undefined
     if (typeof written === 'string' && known !== undefined)
       return [{ path, ...unknownName(issue.message, written, known) }]
-    // A rule of its own says in its own words what is missing.
+    // A custom rule has its own message for a missing value.
     const missing = written === undefined && issue.code !== 'custom'
     return [{ path, message: `${missing ? 'is required, ' : ''}${expectation(issue)}` }]
   })
-  return withoutMeant(complaints, value)
+  return withoutConsequences(complaints, value)
 }
 
 /** The names that a rule gives, or those of the items of a list that it points to. */
@@ -37,13 +37,13 @@ function knownNames(
   return Array.isArray(items) ? [...new Set(items.map((item) => String(asMapping(item)['name'])))] : undefined
 }
 
-// Zod's own sentences name what was received; for some schemas that is the value.
+// Zod's own messages quote the received value for some schemas.
 function expectation(issue: z.core.$ZodIssue): string {
   if (issue.code === 'custom') return issue.message
   if (issue.code === 'invalid_type') return `a ${kinds[issue.expected] ?? issue.expected} is expected`
   if (issue.code === 'invalid_value') return `${issue.values.map(String).join(' or ')} is expected`
   if (issue.code === 'invalid_format' && issue.format === 'url') return 'an absolute URL is expected'
-  // A pattern says in its own words what it wants, and never what it got.
+  // The message of a pattern is ours, and never quotes the value.
   if (issue.code === 'invalid_format' && issue.format === 'regex') return issue.message
   if (issue.code === 'too_small') return `at least ${issue.minimum} ${unit(issue.origin)} is expected`
   return 'another value is expected'

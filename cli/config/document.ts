@@ -10,29 +10,29 @@ import { readTextFile } from './text-file.js'
 
 /** A configuration file, read and with its references replaced. */
 export interface Document {
-  /** As it was named by the operator. */
+  /** The path as the operator wrote it. */
   readonly file: string
-  /** Where relative paths in the file start. */
+  /** The folder to which relative paths in the file are relative. */
   readonly folder: string
   readonly value: unknown
   /** Texts that came from `${env:...}` or `${file:...}`; they are never printed. */
   readonly secrets: ReadonlySet<string>
-  /** `sallyport.yaml:12:5 auth.oauth.realm`; the place of the nearest thing around it for a path that is not there. */
+  /** `sallyport.yaml:12:5 auth.oauth.realm`; for a path that the file lacks, the line of its nearest parent. */
   readonly locate: (path: SettingPath, part?: 'key' | 'value') => string
 }
 
 export interface Read {
-  /** Missing when the file could not be read at all. With problems it serves to find more of them, not to boot. */
+  /** Missing when the file could not be read. With problems it only serves to find more of them, not to boot. */
   readonly document?: Document
   readonly problems: readonly Problem[]
 }
 
 const tooDeep = 'is nested too deeply'
 
-/** What the root of a file may be. */
+/** The allowed kinds of a file's root. */
 export type Root = 'mapping' | 'mapping or list'
 
-/** Reads a YAML or JSON file, and finds all that is wrong with its form. */
+/** Reads a YAML or JSON file, and finds all problems of its form. */
 export async function readDocument(
   file: string,
   environment: Environment,
@@ -74,7 +74,7 @@ async function readText(file: string): Promise<string | Problem> {
 function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument {
   return parseDocument(source, {
     lineCounter,
-    // Pretty errors repeat pieces of the file.
+    // Pretty errors quote pieces of the file.
     prettyErrors: false,
     stringKeys: true,
     uniqueKeys: true,
@@ -84,7 +84,7 @@ function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument {
 }
 
 function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[] {
-  // Once the form is lost the parser complains about every line that follows.
+  // After UNEXPECTED_TOKEN the parser complains about every line that follows.
   const lost = parsed.errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN')
   const errors = lost === -1 ? parsed.errors : parsed.errors.slice(0, lost + 1)
   const found = [...errors, ...parsed.warnings].map(({ code, pos }) => ({
@@ -93,7 +93,7 @@ function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[
   }))
   visit(parsed, {
     Pair(_key, { key }) {
-      // It could change the prototype of an object.
+      // This key could change the prototype of an object.
       if (isScalar(key) && key.value === '__proto__')
         found.push({ offset: key.range?.[0] ?? 0, message: 'this key is not allowed' })
     },
@@ -101,7 +101,8 @@ function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[
       const target = alias.resolve(parsed)
       const offset = alias.range?.[0] ?? 0
       if (target === undefined) found.push({ offset, message: syntaxMessage('BAD_ALIAS') })
-      else if (around.includes(target)) found.push({ offset, message: 'an alias to something around it' })
+      else if (around.includes(target))
+        found.push({ offset, message: 'an alias to a value that contains it' })
     },
   })
   // One mistake may cause several complaints in its line.
@@ -131,7 +132,7 @@ const messages: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   TAG_RESOLVE_FAILED: 'an unknown tag, or a value that does not fit its tag',
 }
 
-/** What a syntax error means. The library's own message quotes the file, secrets too. */
+/** A message for a syntax error. The library's own message quotes the file, secrets too. */
 function syntaxMessage(code: YAMLError['code']): string {
   return messages[code] ?? 'not valid YAML: look at the indentation of this line and of the one before'
 }
@@ -141,7 +142,7 @@ function plainValue(parsed: YamlDocument): { readonly value: unknown } | { reado
     const value: unknown = parsed.toJS({ maxAliasCount: 100 })
     return valueIsTooDeep(value) ? { message: tooDeep } : { value }
   } catch (error) {
-    if (error instanceof ReferenceError) return { message: 'its aliases multiply beyond 100' }
+    if (error instanceof ReferenceError) return { message: 'its aliases expand to more than 100 values' }
     if (error instanceof RangeError) return { message: tooDeep }
     throw error
   }

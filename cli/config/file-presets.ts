@@ -10,9 +10,9 @@ import type { Document } from './document.js'
 import { type PresetReader, presetOfFile } from './preset-settings.js'
 import { mapped, type Result } from './result.js'
 
-/** A preset whose file can be looked at without starting it. */
+/** A preset whose file can be read without starting it. */
 export interface FilePreset {
-  /** Its name, as a word of `sallyport schema`. */
+  /** The argument of `sallyport schema` for it. */
   readonly kind: 'registry' | 'proxy' | 'proxy-tunnel'
   readonly options: readonly Option[]
   /** The JSON Schema of its settings. */
@@ -20,7 +20,7 @@ export interface FilePreset {
   list(document: Document, earlier: readonly Problem[]): Result<List>
 }
 
-/** Where several know the keys of a file, the first is meant. `proxy stdio` reads the file of `proxy`. */
+/** When several presets know the keys of a file, the first one reads it. `proxy stdio` reads the file of `proxy`. */
 export const filePresets = (): readonly FilePreset[] => [
   filePreset('registry', { table: registryTable, schema: RegistrySettings }, registry),
   filePreset('proxy', { table: proxyTable, schema: ProxySettings }, proxy),

@@ -2,42 +2,43 @@ import { normalize } from 'node:path'
 import { namesLoopback } from '#core/toolkit/address.js'
 
 const HIDDEN = '***'
-// Shorter ones are also pieces of words: they are hidden where they stand as a value.
-const SHORTEST = 4
-// What is made of a value, such as the host of a URL, is no secret of its own when it is as short as a word.
-const SHORTEST_PART = 6
-// A piece of a longer one as long as this is there by no chance.
-const PIECE = 12
-// Characters of nobody stand for what was found until everything is.
+// A shorter value may also be part of a word: it is hidden only where it stands alone as a value.
+const MIN_LENGTH = 4
+// A part of a value, such as the host of a URL, is no secret when it is as short as a word.
+const MIN_PART_LENGTH = 6
+// A piece of a secret of this length does not occur by chance.
+const PIECE_LENGTH = 12
+// Private-use characters mark the found values until all are found.
 const FIRST_MARK = 0xf0000
 const MARKS = /[\u{f0000}-\u{ffffd}]/gu
 
 const REFERENCE = /\$\{[^}]*\}/g
 
-/** Texts that are printed nowhere, each with what is printed in its place. */
+/** Texts that no output may show, each with its replacement. */
 class Hidden {
   private readonly written = new Map<string, string>()
   private readonly pieces = new Set<string>()
   private pattern: RegExp | undefined
   private runs = 0
 
-  /** From now on `value` is hidden, in any of the spellings it may have in a line. */
+  /** Hides `value` from now on, in each of its spellings in a line. */
   add(value: string, written = HIDDEN): void {
-    const isTold = value.length >= SHORTEST && written.toLowerCase().includes(value.toLowerCase())
+    const showsValue = value.length >= MIN_LENGTH && written.toLowerCase().includes(value.toLowerCase())
     for (const form of formsOf(value)) {
       const key = form.toLowerCase()
-      if (!this.written.has(key)) this.written.set(key, isTold ? HIDDEN : written)
-      for (let at = 0; at + PIECE <= key.length; at++) this.pieces.add(key.slice(at, at + PIECE))
+      if (!this.written.has(key)) this.written.set(key, showsValue ? HIDDEN : written)
+      for (let at = 0; at + PIECE_LENGTH <= key.length; at++)
+        this.pieces.add(key.slice(at, at + PIECE_LENGTH))
     }
     this.pattern = undefined
   }
 
-  /** Runs that go on at once in one process hide the secrets of each other. */
+  /** Call it when a run begins. Runs at the same time in one process hide each other's secrets. */
   begin(): void {
     this.runs++
   }
 
-  /** The last of them forgets all. */
+  /** Call it when a run ends. The last run forgets all texts. */
   end(): void {
     this.runs--
     if (this.runs > 0) return
@@ -46,7 +47,7 @@ class Hidden {
     this.pattern = undefined
   }
 
-  /** A text without them; `starred` also hides what they were called. */
+  /** Replaces hidden texts; `starred` also hides their references, such as `${env:NAME}`. */
   text(text: string, starred = false): string {
     if (this.written.size === 0) return text
     this.pattern ??= patternOf([...this.written.keys()])
@@ -60,7 +61,7 @@ class Hidden {
     return this.withoutPieces(marked).replaceAll(MARKS, (mark) => found[markOf(mark)] ?? HIDDEN)
   }
 
-  /** The same for a value of settings, and for all in it. */
+  /** Does the same in a value of settings, and in all values inside it. */
   value(value: unknown, starred = false): unknown {
     if (typeof value === 'string') return this.text(value, starred)
     if (Array.isArray(value)) return value.map((item) => this.value(item, starred))
@@ -72,13 +73,13 @@ class Hidden {
 
   private withoutPieces(text: string): string {
     const lower = text.toLowerCase()
-    // Some letters are longer in lower case: then nothing is where it was.
+    // Some letters are longer in lower case: then the positions differ.
     if (this.pieces.size === 0 || lower.length !== text.length) return text
     let result = ''
     for (let at = 0; at < text.length; ) {
       let end = at
-      for (let from = at; from <= end && this.pieces.has(lower.slice(from, from + PIECE)); from++) {
-        end = from + PIECE
+      for (let from = at; from <= end && this.pieces.has(lower.slice(from, from + PIECE_LENGTH)); from++) {
+        end = from + PIECE_LENGTH
       }
       result += end > at ? HIDDEN : text.charAt(at)
       at = Math.max(end, at + 1)
@@ -87,7 +88,7 @@ class Hidden {
   }
 }
 
-/** What came from the environment, a file or a secret flag: no line for a person has it. */
+/** Values from the environment, a file or a secret flag. No printed line may show one. */
 export const hidden = new Hidden()
 
 function patternOf(forms: readonly string[]): RegExp {
@@ -97,16 +98,16 @@ function patternOf(forms: readonly string[]): RegExp {
 
 function sourceOf(form: string): string {
   const escaped = form.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-  return form.length < SHORTEST ? `(?<=["'\`/=])${escaped}(?=["'\`/:,;)\\s]|$)` : escaped
+  return form.length < MIN_LENGTH ? `(?<=["'\`/=])${escaped}(?=["'\`/:,;)\\s]|$)` : escaped
 }
 
-/** A value, and what else is made of it: paths, and parts of URLs. */
+/** A value, and the paths and parts of URLs that are made of it. */
 export function partsOf(value: string): readonly string[] {
   const parts = [value.trim(), ...pathsOf(value.trim()), ...urlsOf(value.trim())]
-  return [value, ...parts.filter((part) => part.length >= SHORTEST_PART)]
+  return [value, ...parts.filter((part) => part.length >= MIN_PART_LENGTH)]
 }
 
-/** The spellings of all that in a line. */
+/** The spellings in a line of a value and its parts. */
 function formsOf(value: string): readonly string[] {
   const forms = partsOf(value).flatMap((form) => {
     const text = Buffer.from(form).toString()
@@ -122,7 +123,7 @@ function formsOf(value: string): readonly string[] {
   return [...new Set(forms)].filter((form) => form !== '')
 }
 
-/** As it ends a path that was put together. */
+/** The value as the end of a joined path. */
 function pathsOf(value: string): readonly string[] {
   const path = normalize(value).replace(/^(?:\.{1,2}\/)+/, '')
   return [path, path.replace(/\/+$/, '')]
@@ -132,7 +133,7 @@ function urlsOf(value: string): readonly string[] {
   if (!URL.canParse(value)) return []
   const url = new URL(value)
   const { href, host, hostname, pathname } = url
-  // Without its own address, each line about a client on this machine would lack it.
+  // Otherwise no line about a client on this machine would show its address.
   const hosts = namesLoopback(url) ? [] : [host, hostname]
   return [href, href.replace(/\/$/, ''), ...hosts, pathname]
 }

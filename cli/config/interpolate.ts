@@ -6,8 +6,8 @@ import type { Environment } from '../line/environment.js'
 import { hidden, partsOf } from './hidden.js'
 import { readTextFile } from './text-file.js'
 
-export interface Surroundings {
-  /** Where relative paths start. */
+export interface ReferenceContext {
+  /** The folder to which relative paths are relative. */
   readonly folder: string
   readonly environment: Environment
   readonly locate: (path: SettingPath) => string
@@ -20,10 +20,10 @@ export interface Interpolated {
 }
 
 /**
- * Puts what `${env:NAME}` and `${file:PATH}` name into the texts of a parsed value. Only texts that were parsed
- * are looked at, never keys and never what was put in, so no value can add structure or a further reference.
+ * Replaces `${env:NAME}` and `${file:PATH}` in the texts of a parsed value. Keys and replacements are never searched
+ * for references, so no value can add structure or another reference.
  */
-export async function interpolate(value: unknown, surroundings: Surroundings): Promise<Interpolated> {
+export async function interpolate(value: unknown, context: ReferenceContext): Promise<Interpolated> {
   const secrets = new Set<string>()
   const problems: Problem[] = []
 
@@ -44,9 +44,9 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
     const pieces: string[] = []
     let fromOutside = false
     for (const piece of piecesOf(written)) {
-      const found = typeof piece === 'string' ? { text: piece } : await follow(piece.reference, surroundings)
+      const found = typeof piece === 'string' ? { text: piece } : await follow(piece.reference, context)
       if ('message' in found) {
-        problems.push({ place: surroundings.locate(path), ...found })
+        problems.push({ place: context.locate(path), ...found })
         continue
       }
       pieces.push(found.text)
@@ -70,7 +70,7 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
 
 type Piece = string | { readonly reference: string | undefined }
 
-/** Literal text and references, in order. `$${` stands for the two characters after its first one. */
+/** Literal text and references, in order. `$${` stands for a literal `${`. */
 function piecesOf(written: string): readonly Piece[] {
   const pieces: Piece[] = []
   let at = 0
@@ -94,17 +94,17 @@ type Followed = { readonly text: string } | Omit<Problem, 'place'>
 
 const schemes = ['env', 'file']
 
-async function follow(reference: string | undefined, surroundings: Surroundings): Promise<Followed> {
+async function follow(reference: string | undefined, context: ReferenceContext): Promise<Followed> {
   if (reference === undefined) return { message: 'a reference is not closed, "}" is expected' }
   const colon = reference.indexOf(':')
   const scheme = reference.slice(0, Math.max(colon, 0))
   const name = reference.slice(colon + 1)
-  if (scheme === 'env' && name !== '') return variable(name, surroundings.environment)
-  if (scheme === 'file' && name !== '') return fileText(resolve(surroundings.folder, name))
+  if (scheme === 'env' && name !== '') return variable(name, context.environment)
+  if (scheme === 'file' && name !== '') return fileText(resolve(context.folder, name))
   const suggestion = schemes.includes(scheme) ? undefined : nearest(scheme, schemes)
   return {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what the operator writes.
-    message: '${env:NAME} or ${file:PATH} is expected; text that only looks like it is written $${',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the operator writes this text.
+    message: '${env:NAME} or ${file:PATH} is expected; a literal ${ is written $${',
     ...(suggestion === undefined ? {} : { suggestion }),
   }
 }
@@ -117,7 +117,7 @@ function variable(name: string, environment: Environment): Followed {
 async function fileText(path: string): Promise<Followed> {
   try {
     const text = await readTextFile(path)
-    // Editors and `echo` end a file with a newline that is no part of the secret.
+    // Editors and `echo` end a file with a newline, which is not part of the secret.
     return { text: text.replace(/\r?\n$/, '') }
   } catch (error) {
     return { message: `${path}: ${fileFailure(error)}` }

@@ -17,7 +17,7 @@ export type KnownPlugins =
   | { readonly plugins: readonly KnownPlugin[] }
   | { readonly problems: readonly Problem[] }
 
-/** The built-in plugins, and those that a file names, whatever else is wrong in it. */
+/** The built-in plugins, and those that a file names, even when the file has other problems. */
 export async function knownPlugins(
   config: string | undefined,
   environment: Environment,

@@ -26,7 +26,7 @@ export class Locator {
     return line === 0 ? { line: 1, column: 1 } : { line, column: col }
   }
 
-  /** `sallyport.yaml:12:5 auth.oauth.realm`. Of what is missing, the position of the nearest thing around it. */
+  /** `sallyport.yaml:12:5 auth.oauth.realm`. For a missing setting, the position of its nearest parent. */
   locate(path: SettingPath, part: 'key' | 'value' = 'value'): string {
     const place = this.at(this.offsetOf(path, part))
     return path.length === 0 ? place : `${place} ${pathText(path)}`
@@ -57,7 +57,7 @@ export class Locator {
 
 function startOf(node: unknown): number | undefined {
   if (!isNode(node)) return undefined
-  // A value that is left out has a range of its own, after the colon; the key is easier to find.
+  // An omitted value has a range of its own, after the colon; the key is easier to find.
   if (isScalar(node) && node.value === null && node.source === '') return undefined
   return node.range?.[0]
 }

@@ -10,21 +10,21 @@ import {
 import { catalogue } from 'sallyport/builtin'
 import { createLog, isPlannedScope, type PlannedScope, planList } from 'sallyport/embed'
 import type { Located } from './result.js'
-import { type Taker, withBooted } from './with-booted.js'
+import { type ScopeReader, withBooted } from './with-booted.js'
 
-interface PartOptions<Taken> extends Omit<Taker<Taken>, 'requires'> {
+interface PartOptions<Value> extends Omit<ScopeReader<Value>, 'requires'> {
   readonly capabilities: readonly Capability[]
-  /** What needs the first of them, in the root: the place of the problem where nothing there provides it. */
+  /** The place of the problem when no plugin of the root provides the first capability. Undefined: none is required. */
   readonly neededBy?: string
-  /** Nothing is logged without one. */
+  /** Without it, nothing is logged. */
   readonly log?: Log
 }
 
-/** Boots what provides these capabilities in a list, and nothing else of it; stops it when `work` is done. */
-export async function withPart<Taken, T>(
+/** Boots only the plugins of a list that provide these capabilities, and stops them when `work` is done. */
+export async function withPart<Value, T>(
   { settings, folder, locate }: Located<List>,
-  { name, take, capabilities, neededBy, log }: PartOptions<Taken>,
-  work: (taken: readonly [Taken, ...Taken[]]) => Promise<T>,
+  { name, read, capabilities, neededBy, log }: PartOptions<Value>,
+  work: (values: readonly [Value, ...Value[]]) => Promise<T>,
 ): Promise<T> {
   const context = { catalogue, folder, locate, log: log ?? createLog({ level: 'silent' }) }
   const list = neededBy === undefined ? settings : settings.filter((item) => !isScope(item))
@@ -33,11 +33,11 @@ export async function withPart<Taken, T>(
   const missing = requires.find((required) => !isProvided(required, plan))
   if (neededBy !== undefined && missing !== undefined)
     throw new ConfigError([{ place: neededBy, message: `no plugin of the list provides a ${missing.name}` }])
-  const partWith = (taking: Entry): List => partOfList(list, plan, capabilities, taking)
-  return withBooted(partWith, { name, requires, take }, context, work)
+  const partWith = (reader: Entry): List => partOfList(list, plan, capabilities, reader)
+  return withBooted(partWith, { name, requires, read }, context, work)
 }
 
-/** What provides these capabilities in a list, with what it requires, and `first` at the head of each scope. */
+/** `first` at the head of each scope, the plugins that provide these capabilities, and the plugins these require. */
 function partOfList(
   list: List,
   { items }: PlannedScope,

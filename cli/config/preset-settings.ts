@@ -10,19 +10,19 @@ import { type Environment, environmentNames } from '../line/environment.js'
 import type { Invocation, Option, OptionValue, ResolvedOption } from '../line/option.js'
 import { expectation, readValue } from '../line/read.js'
 import type { Document, Read } from './document.js'
-import { fromHere, placeOfFlag, usesOf } from './further-uses.js'
 import { hidden } from './hidden.js'
+import { fromWorkingFolder, placeOfFlag, usesOf } from './plugin-flag.js'
 import { resolveSettings } from './resolve-settings.js'
 import type { Result } from './result.js'
 import { readItems } from './run-file.js'
 
-/** What the settings of a preset are read by. */
+/** The table and the schema of a preset's settings. */
 export interface PresetReader<Settings> {
   readonly table: readonly SettingGroup[]
   readonly schema: z.ZodType<Settings>
 }
 
-/** The settings of a preset: a flag wins over the environment, that over the file, the file over the default. */
+/** The settings of a preset: a flag wins over a variable, a variable over the file, the file over the default. */
 export async function readPreset<Settings>(
   preset: PresetReader<Settings>,
   invocation: Invocation,
@@ -35,7 +35,7 @@ export async function readPreset<Settings>(
   return new PresetSettings(preset, invocation, read.document).read(earlier)
 }
 
-/** Who has no file does not wait for what reads YAML. */
+/** The YAML parser is loaded only when there is a file. */
 async function readConfig(file: string, environment: Environment): Promise<Read> {
   const { readDocument } = await import('./document.js')
   return readDocument(file, environment)
@@ -48,10 +48,10 @@ export const presetOfFile = <Settings>(
   earlier: readonly Problem[],
 ): Result<Settings> => new PresetSettings(preset, undefined, document).read(earlier)
 
-/** Where something was written: the nearer to the command line, the lower. */
-const RANKS = { flag: 0, environment: 1, file: 2, none: 3 } as const
+/** The precedence of the sources: the lowest number wins. */
+const PRECEDENCE = { flag: 0, environment: 1, file: 2, none: 3 } as const
 
-type Rank = keyof typeof RANKS
+type SettingSource = keyof typeof PRECEDENCE
 
 class PresetSettings<Settings> {
   private value: unknown
@@ -72,14 +72,14 @@ class PresetSettings<Settings> {
   }
 
   read(earlier: readonly Problem[]): Result<Settings> {
-    for (const option of this.options) this.take(option)
-    this.takeName()
-    this.takePlugins()
+    for (const option of this.options) this.apply(option)
+    this.applyName()
+    this.applyPlugins()
     for (const secret of this.secrets) hidden.add(secret)
     const { value, secrets } = this
     const folder = this.document?.folder ?? resolve('.')
     const locate = (path: SettingPath, part?: 'key' | 'value') => this.locate(path, part)
-    // An unresolved reference leaves a wrong value: reported once.
+    // An unresolved reference leaves a wrong value; its place is reported once.
     const reported = new Set(earlier.map(({ place }) => place))
     const result = resolveSettings(this.preset.schema, { value, folder, secrets, locate }, [
       ...earlier,
@@ -90,24 +90,24 @@ class PresetSettings<Settings> {
     return { ...result, entries: { settings: readItems(plugins, ['plugins'], []), folder, secrets, locate } }
   }
 
-  private take(option: Option): void {
+  private apply(option: Option): void {
     const path = pathOf(option)
     const written = this.written(option)
-    // A value that was refused on the command line or in a variable is not missing.
+    // A value that was refused on the command line or in a variable is not reported as missing too.
     const refused = this.invocation?.problems.find(({ place }) => placesOf(option).includes(place))
     if (refused !== undefined) this.set(path, undefined, refused.place)
     if (written === 'none') return
     if (this.isOverridden(option, written)) this.set(path, undefined)
-    else if (written === 'file') this.takeFromFile(option, path)
+    else if (written === 'file') this.applyFromFile(option, path)
     else {
       const { value, place } = this.given(option) ?? { value: '', place: '' }
       this.set(path, this.settingOf(option, value, true), place)
     }
   }
 
-  /** A value of the file is read by the same reader as the text of the flag. */
-  private takeFromFile(option: Option, path: SettingPath): void {
-    // One inside a section is that section's to read.
+  /** The reader of the flag's text also reads the value of the file. */
+  private applyFromFile(option: Option, path: SettingPath): void {
+    // The schema of a section reads the values inside it.
     if (path.length > 1) return
     const value = readValue(option, valueAt(this.value, path))
     this.set(path, value === undefined ? undefined : this.settingOf(option, value, false))
@@ -121,44 +121,44 @@ class PresetSettings<Settings> {
     return option?.source === 'default' ? undefined : option
   }
 
-  private written(option: Option): Rank {
+  private written(option: Option): SettingSource {
     const source = this.given(option)?.source
     if (source === 'flag' || source === 'environment') return source
     return valueAt(this.document?.value, pathOf(option)) === undefined ? 'none' : 'file'
   }
 
-  /** Of a secret and its file one is used: that of the nearer place, and of two at one place the value. */
-  private isOverridden({ name }: Option, own: Rank): boolean {
+  /** A secret and its file exclude each other: the source with precedence wins, and in one source the value wins. */
+  private isOverridden({ name }: Option, own: SettingSource): boolean {
     const isFile = name.endsWith('-file')
-    const twin = this.options.find(
+    const counterpart = this.options.find(
       (each) => each.name === (isFile ? name.replace(/-file$/, '') : `${name}-file`),
     )
-    if (twin === undefined) return false
-    const other = RANKS[this.written(twin)]
-    return isFile ? other <= RANKS[own] : other < RANKS[own]
+    if (counterpart === undefined) return false
+    const other = PRECEDENCE[this.written(counterpart)]
+    return isFile ? other <= PRECEDENCE[own] : other < PRECEDENCE[own]
   }
 
   private settingOf(option: Option, value: OptionValue, isOfCommandLine: boolean): unknown {
     if (option.secret === true) for (const text of textsOf(value)) this.secrets.add(text)
     if (Array.isArray(value))
       return value.map((item) => (typeof item === 'string' ? item : [item.name, item.value]))
-    // Other relative paths start at the folder of the file.
+    // Otherwise the path would be relative to the folder of the file.
     if (isOfCommandLine && this.document !== undefined && typeof value === 'string')
-      return fromHere(option, value)
+      return fromWorkingFolder(option, value)
     return typeof value === 'object' && 'port' in value ? formatHostPort(value) : value
   }
 
-  private takeName(): void {
+  private applyName(): void {
     const { command, positionals: [name] = [] } = this.invocation ?? {}
-    // One that is too many is reported as that.
+    // The parser reports a name that the command does not take.
     if (name !== undefined && command?.positionals.length !== 0) this.set(['name'], name, 'SERVER_NAME')
   }
 
-  private takePlugins(): void {
+  private applyPlugins(): void {
     const option = this.invocation?.options.get('plugin')
     const uses = usesOf(option)
     const written = valueAt(this.value, ['plugins']) ?? []
-    // The schema says what else it should be.
+    // The schema reports a value that is no list.
     if (uses.length === 0 || !Array.isArray(written)) return
     this.set(['plugins'], [...written, ...uses.map((use) => ({ use }))])
     for (const index of uses.keys())

@@ -24,7 +24,7 @@ function listSettings(document: Document, earlier: readonly Problem[]): Result<L
   const written = isJsonObject(value) ? Object.keys(value) : []
   const known = ({ schema: { properties } }: FilePreset): number =>
     written.filter((key) => isJsonObject(properties) && keyOf(key) in properties).length
-  // The sort is stable. Whoever writes keys as flags is told so of the right kind of file.
+  // The sort is stable. Keys that are spelled as flags count too, so that the right preset reports them.
   const [preset] = filePresets().toSorted((a, b) => known(b) - known(a))
   return preset?.list(document, earlier) ?? { problems: earlier }
 }

@@ -3,13 +3,13 @@ import type { z } from 'zod'
 import { complaintsOf } from './complaint.js'
 import type { Located, Result } from './result.js'
 
-/** What was written, and where. */
+/** An unchecked value, and the places of its settings. */
 export type Written = Omit<Located<unknown>, 'settings' | 'locate'> & {
   readonly value: unknown
   readonly locate: (path: SettingPath, part?: 'key' | 'value') => string
 }
 
-/** Reads settings by their schema. What one section has to do with another is looked at once each is valid. */
+/** Reads settings by their schema. Rules between sections are checked once each section is valid. */
 export function resolveSettings<Schema extends z.ZodType>(
   schema: Schema,
   { value, folder, secrets, locate }: Written,
@@ -18,7 +18,7 @@ export function resolveSettings<Schema extends z.ZodType>(
   const read = schema.safeParse(value)
   if (read.success)
     return earlier.length > 0 ? { problems: earlier } : { settings: read.data, folder, secrets, locate }
-  // An unresolved reference leaves a wrong value: reported once.
+  // An unresolved reference leaves a wrong value; its place is reported once.
   const reported = new Set(earlier.map(({ place }) => place))
   const found = complaintsOf(schema, value, read.error)
     .map(({ path, part, ...complaint }) => ({ place: locate(path, part), ...complaint }))

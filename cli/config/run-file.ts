@@ -1,11 +1,11 @@
 import type { Entry, List, Plugin, Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { entryFields } from '#plugins/presets/settings/further.js'
+import { entryFields } from '#plugins/presets/settings/added-plugins.js'
 import type { Complaint } from './complaint.js'
 import { complaintsOf } from './complaint.js'
 import type { Document } from './document.js'
-import { placeOfFlag } from './further-uses.js'
+import { placeOfFlag } from './plugin-flag.js'
 import type { Result } from './result.js'
 
 export const entry = z.strictObject(entryFields)
@@ -21,7 +21,7 @@ export interface RunSettings {
 
 const FLAG = '--plugin'
 
-/** The list of plugins in a file, which is the whole file or its key `plugins`, and behind it those of flags. */
+/** The list of plugins in a file (the whole file, or its key `plugins`), and after them the plugins of flags. */
 export function runSettings(
   document: Document,
   earlier: readonly Problem[] = [],
@@ -55,12 +55,12 @@ function readRoot(root: unknown, complaints: Complaint[]): List {
   return Array.isArray(plugins) ? readItems(plugins, ['plugins'], complaints) : []
 }
 
-// Not one recursive union: for a mistake in an entry it would also report that it is no scope.
+// Not one recursive union: for a mistake in an entry, a union would also report that the entry is no scope.
 export function readItems(items: readonly unknown[], path: SettingPath, complaints: Complaint[]): List {
   return items.map((item, index) => {
     const at = [...path, index]
     if (!isJsonObject(item) || !('scope' in item)) return readEntry(item, at, complaints)
-    complain(scope, item, at, complaints)
+    addComplaints(scope, item, at, complaints)
     const { scope: prefix, plugins } = item
     const inner = Array.isArray(plugins) ? plugins : []
     return {
@@ -70,9 +70,9 @@ export function readItems(items: readonly unknown[], path: SettingPath, complain
   })
 }
 
-/** What can be read of an entry, so that the kernel can find what else is wrong with it. */
+/** The readable part of an entry, so that the kernel can find its other problems. */
 function readEntry(item: unknown, at: SettingPath, complaints: Complaint[]): Entry {
-  complain(entry, item, at, complaints)
+  addComplaints(entry, item, at, complaints)
   const {
     use,
     with: options,
@@ -88,10 +88,10 @@ function readEntry(item: unknown, at: SettingPath, complaints: Complaint[]): Ent
   }
 }
 
-// Takes the place of an entry without `use`, so that the places of the others stay right.
+// Stands in the list for an entry without `use`, so that the other entries keep their indexes.
 const unreadable = (at: SettingPath): Plugin => ({ name: `unreadable ${at.join('.')}`, api: 1, setup() {} })
 
-function complain(schema: z.ZodType, item: unknown, at: SettingPath, complaints: Complaint[]): void {
+function addComplaints(schema: z.ZodType, item: unknown, at: SettingPath, complaints: Complaint[]): void {
   const read = schema.safeParse(item)
   if (read.success) return
   for (const complaint of complaintsOf(schema, item, read.error)) {

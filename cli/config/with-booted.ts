@@ -1,25 +1,25 @@
 import { type Capability, definePlugin, type Entry, type Gateway, type List } from 'sallyport'
 import { type BootContext, boot } from 'sallyport/embed'
 
-/** A plugin of a command, which stands in a list to take something of it. */
-export interface Taker<Taken> {
+/** A plugin that a command adds to each scope of a list, to read a value from the gateway there. */
+export interface ScopeReader<Value> {
   readonly name: string
   readonly requires?: readonly Capability[]
-  readonly take: (gateway: Gateway) => Taken
+  readonly read: (gateway: Gateway) => Value
 }
 
-/** Boots a list without ports, and stops it when `work` is done with what was taken at each place of the entry, the root first. */
-export async function withBooted<Taken, T>(
-  listWith: (taking: Entry) => List,
-  { take, ...plugin }: Taker<Taken>,
+/** Boots a list without ports, gives `work` the value of each scope, the root first, and then stops the list. */
+export async function withBooted<Value, T>(
+  listWith: (reader: Entry) => List,
+  { read, ...plugin }: ScopeReader<Value>,
   context: BootContext,
-  work: (taken: readonly [Taken, ...Taken[]]) => Promise<T>,
+  work: (values: readonly [Value, ...Value[]]) => Promise<T>,
 ): Promise<T> {
-  const taken: Taken[] = []
-  const setup = (gateway: Gateway): void => void taken.push(take(gateway))
+  const values: Value[] = []
+  const setup = (gateway: Gateway): void => void values.push(read(gateway))
   const booted = await boot(listWith({ use: definePlugin({ ...plugin, api: 1, setup }) }), context)
   try {
-    return await work(taken as [Taken, ...Taken[]])
+    return await work(values as [Value, ...Value[]])
   } finally {
     await booted.stop()
   }

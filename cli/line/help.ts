@@ -6,7 +6,7 @@ import { accumulates, placeholderOf } from './option.js'
 export interface Page {
   readonly width: number
   readonly paint: Paint
-  /** How the program was called: `sallyport`, or `sallyport-proxy` for `sallyport proxy`. */
+  /** The words that call a command: `sallyport proxy`, or `sallyport-proxy`. */
   readonly called: (command: Command) => string
 }
 
@@ -91,7 +91,7 @@ function environmentNote(groups: readonly OptionGroup[]): string | undefined {
   const [example] = options.flatMap((option) => environmentNames(option))
   if (example === undefined || options.length < 5) return undefined
   const lists = options.some(accumulates)
-    ? ' Lists have commas between their items; what else may be repeated has one value on each line.'
+    ? ' Lists have commas between their items; other flags that may be repeated have one value on each line.'
     : ''
   return `Every flag has a variable, such as ${example} for the first one; a flag wins over it.${lists}`
 }

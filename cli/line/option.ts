@@ -8,7 +8,7 @@ export type OptionType = SettingType
 /** One option of a command: parsing, environment, validation, help and completion follow from it. */
 export interface Option extends Setting {
   readonly short?: 'f' | 'h' | 'n' | 'v'
-  /** It has no environment variable. */
+  /** The option has no environment variable. */
   readonly flagOnly?: true
 }
 
@@ -21,7 +21,7 @@ export interface Positional {
   readonly name: string
   readonly help: string
   readonly required?: true
-  /** Several may be given; only the last positional of a command. */
+  /** It may be repeated; only the last positional of a command. */
   readonly repeats?: true
   readonly choices?: readonly string[]
   /** Words that are commands and so cannot be a value. */
@@ -32,16 +32,16 @@ export interface Invocation {
   readonly command: Command
   readonly positionals: readonly string[]
   readonly options: ResolvedOptions
-  /** Its variables are those of options, and of references in files. */
+  /** The variables of options, and of references in files. */
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** What is wrong with the command line; only a command with `readsFile` is run with some. */
+  /** The problems of the command line; only a command with `readsFile` runs in spite of them. */
   readonly problems: readonly Problem[]
 }
 
-/** Runs a command, one of `commands`. The number is the exit code; none means 0. */
+/** Runs a command, one of `commands`. Returns the exit code; undefined means 0. */
 type Run = (invocation: Invocation, io: Io, commands: readonly Command[]) => Promise<number | undefined>
 
-/** All that is known of a command without its code: what `--help` prints and what a command line is read by. */
+/** A command without its code: the data for `--help` and for the parser. */
 export interface CommandDefinition {
   /** The words that call it, such as `proxy stdio`. */
   readonly name: string
@@ -49,7 +49,7 @@ export interface CommandDefinition {
   readonly description: string
   readonly positionals: readonly Positional[]
   readonly groups: readonly OptionGroup[]
-  /** It reads a file by itself, and prints the problems of the command line with those of the file. */
+  /** The command reads a file, and prints the problems of the command line with those of the file. */
   readonly readsFile?: true
   /** Each can be pasted into a shell, comments too. */
   readonly examples: readonly string[]
@@ -83,7 +83,7 @@ export function accumulates(option: Option): boolean {
   return option.type === 'list' || option.type === 'repeatable' || option.type === 'pair'
 }
 
-/** How the help calls the value of an option: alternatives, of which `FILE` and `DIR` are paths and lower case is meant literally. */
+/** An option's value in the help, with alternatives: `FILE` and `DIR` are paths, lower case is literal. */
 export function placeholderOf({ name, type, placeholder }: Option): string {
   const byType: Partial<Record<OptionType, string>> = {
     address: 'HOST:PORT',
@@ -98,14 +98,14 @@ export function placeholderOf({ name, type, placeholder }: Option): string {
 }
 
 interface ValueForms {
-  /** Values that are meant literally. */
+  /** Literal values. */
   readonly words: readonly string[]
   readonly path: 'FILE' | 'DIR' | undefined
-  /** It may be something else than a path. */
+  /** The value may also be something else than a path. */
   readonly isMixed: boolean
 }
 
-/** What the value of an option may be, as far as its placeholder and its choices tell. */
+/** The possible forms of an option's value, by its placeholder and its choices. */
 export function formsOf(option: Option): ValueForms {
   const forms = placeholderOf(option).split('|')
   const path = forms.find((form) => form === 'FILE' || form === 'DIR')

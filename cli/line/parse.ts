@@ -6,19 +6,19 @@ import { resolveOption } from './resolve-option.js'
 import type { Occurrence } from './tokenize.js'
 import { tokenize, unknownFlag } from './tokenize.js'
 
-/** What a command line asks for. There is an invocation only when there are no problems. */
+/** A parsed command line. It has an invocation only when it has no problems. */
 export interface Parsed {
   readonly command?: Command
   readonly asksFor?: 'help' | 'version'
   readonly invocation?: Invocation
-  /** What could be read in spite of problems: never run, only read on for further ones. */
+  /** The readable part of a command line with problems: a command with `readsFile` looks for more problems with it. */
   readonly partial?: Invocation
   /** The command line in one fixed form: command words, `--flag=value` each, `--`, positionals. */
   readonly canonical: readonly string[]
   readonly problems: readonly Problem[]
 }
 
-/** Parses the command line and the environment by the options of the commands, and finds everything that is wrong. */
+/** Parses the command line and the environment by the options of the commands, and finds all problems. */
 export function parse(
   argv: readonly string[],
   environment: Environment,
@@ -40,13 +40,13 @@ export function parse(
   const positionals = words.slice(commandWords.length)
   const own = new Map(command.groups.flatMap(({ options }) => options).map((each) => [each.name, each]))
   const { options, wrong } = resolveAll([...own.values()], occurrences, environment)
-  const told = new Set(problems.map(({ place }) => place))
+  const reported = new Set(problems.map(({ place }) => place))
   const all = [
     ...problems,
     ...flagsOfOthers(occurrences, command, own, commands),
-    // A flag without its value is not missing too.
-    ...wrong.filter(({ place }) => !told.has(place)),
-    // What follows an unknown flag may be its value.
+    // A flag without its value is not reported as missing too.
+    ...wrong.filter(({ place }) => !reported.has(place)),
+    // A word after an unknown flag may be its value.
     ...positionalProblems(command, positionals, problems.length === 0),
   ]
   const flags = occurrences.map(({ name, text }) => `--${name}=${text}`)
@@ -93,7 +93,7 @@ function resolveAll(
     if ('value' in resolved) options.set(option.name, resolved)
     else (resolved.isMissing === true ? missing : wrong).push(resolved.problem)
   }
-  // What is missing here may be in the file.
+  // An option that is missing here may be in the file.
   return { options, wrong: options.has('config') ? wrong : [...wrong, ...missing] }
 }
 
@@ -116,19 +116,19 @@ function flagsOfOthers(
 ): readonly Problem[] {
   const foreign = new Set(occurrences.map(({ name }) => name).filter((name) => !own.has(name)))
   return [...foreign].map((name) => {
-    const homes = commands
+    const owners = commands
       .filter(({ groups }) => groups.some(({ options }) => options.some((option) => option.name === name)))
-      .map((home) => `"${home.name}"`)
-    return homes.length === 0
+      .map((owner) => `"${owner.name}"`)
+    return owners.length === 0
       ? unknownFlag(`--${name}`, own)
       : {
           place: `--${name}`,
-          message: `is a flag of ${homes.join(' and ')}, not of "${command.name}"`,
+          message: `is a flag of ${owners.join(' and ')}, not of "${command.name}"`,
         }
   })
 }
 
-// Positionals are counted and never repeated: a secret whose flag was forgotten is one.
+// Messages count positionals and never quote them: one may be a secret whose flag was forgotten.
 function positionalProblems(
   command: Command,
   positionals: readonly string[],
@@ -136,13 +136,13 @@ function positionalProblems(
 ): readonly Problem[] {
   const { positionals: expected, name } = command
   const last = expected.at(-1)
-  const further = last?.repeats === true ? positionals.slice(expected.length) : []
+  const repeated = last?.repeats === true ? positionals.slice(expected.length) : []
   const wrong = [
     ...expected.flatMap((each, index) => positionalProblem(each, positionals[index])),
-    ...(last === undefined ? [] : further.flatMap((text) => positionalProblem(last, text))),
+    ...(last === undefined ? [] : repeated.flatMap((text) => positionalProblem(last, text))),
   ]
-  const taken = expected.length + further.length
-  if (wrong.length > 0 || positionals.length <= taken || !countable) return wrong
+  const expectedCount = expected.length + repeated.length
+  if (wrong.length > 0 || positionals.length <= expectedCount || !countable) return wrong
   const place = expected.length === 0 ? `sallyport ${name}` : expected.map((each) => each.name).join(' ')
   const wanted = expected.length === 0 ? 'no argument is' : `${expected.length} is`
   const are = positionals.length === 1 ? 'is' : 'are'

@@ -5,7 +5,7 @@ import { isJsonObject } from '#core/toolkit/json-object.js'
 import type { Option, OptionType, OptionValue, Pair } from './option.js'
 import { accumulates, placeholderOf } from './option.js'
 
-/** Returns undefined for a text that is not what `expectation` describes. */
+/** Returns undefined for a text that `expectation` does not describe. */
 type Reader = (text: string, option: Option) => OptionValue | undefined
 
 const single: Readonly<Record<Exclude<OptionType, 'list' | 'repeatable' | 'pair'>, Reader>> = {
@@ -21,7 +21,7 @@ const single: Readonly<Record<Exclude<OptionType, 'list' | 'repeatable' | 'pair'
   choice: (text, { choices = [] }) => (choices.includes(text) ? text : undefined),
 }
 
-/** The value of an option from all its texts; undefined when one of them is not what is expected. */
+/** The value of an option from all its texts; undefined when one of them is wrong. */
 export function readOption(option: Option, texts: readonly string[]): OptionValue | undefined {
   if (option.type === 'list') return allOrNone(texts.map(readList))?.flat()
   if (option.type === 'pair') return allOrNone(texts.map(readPair))
@@ -33,7 +33,7 @@ export function readOption(option: Option, texts: readonly string[]): OptionValu
   return text === undefined ? undefined : reader(text, option)
 }
 
-/** The value of an option from what a file holds: a text is read as that of a flag is, since a reference gives one. */
+/** The value of an option from a value in a file. A text is read like a flag's text, since a reference gives a text. */
 export function readValue(option: Option, value: unknown): OptionValue | undefined {
   const { type } = option
   if (typeof value === 'string') return readOption(option, [value])
@@ -57,7 +57,7 @@ export function readValue(option: Option, value: unknown): OptionValue | undefin
 
 const numeric: ReadonlySet<OptionType> = new Set(['int', 'count', 'port', 'size'])
 
-/** What an option wants, as it ends the sentence "... is expected". */
+/** The subject of the sentence "... is expected" for an option. */
 export function expectation(option: Option): string {
   const { choices = [], min = 0, max } = option
   const wanted: Readonly<Record<OptionType, string>> = {
@@ -79,7 +79,7 @@ export function expectation(option: Option): string {
 }
 
 /**
- * One variable as the texts that flags would have given. Only a newline separates pairs and repeatables,
+ * Splits a variable into the texts that repeated flags would give. Only a newline separates pairs and repeatables,
  * since their values may hold any other character.
  */
 export function textsOfVariable(option: Option, variable: string): readonly string[] {
@@ -93,7 +93,7 @@ function parseInteger(text: string, min: number, max = Number.MAX_SAFE_INTEGER):
   return value >= min && value <= max ? value : undefined
 }
 
-// The text is kept as it was written, since issuers are compared byte for byte: what `URL` would silently
+// The text is kept as it was written, since issuers are compared byte for byte. A text that `URL` would silently
 // repair (spaces, backslashes, a missing slash) is refused.
 function isPlainWebUrl(text: string): boolean {
   if (!/^https?:\/\/[^/\s\\#]+[^\s\\#]*$/i.test(text) || !URL.canParse(text)) return false

@@ -14,7 +14,7 @@ interface Written {
 
 interface Unresolved {
   readonly problem: Problem
-  /** It is written nowhere. */
+  /** No flag and no variable sets it. */
   readonly isMissing?: true
 }
 

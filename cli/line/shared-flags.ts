@@ -1,7 +1,7 @@
 import type { SettingGroup } from '#plugins/presets/settings/setting.js'
 import type { Option, OptionGroup } from './option.js'
 
-/** Valid with every command, and without one. */
+/** For every command, and for a command line without a command. */
 export const helpOptions = [
   { name: 'help', type: 'boolean', short: 'h', flagOnly: true, help: 'Show this help' },
   { name: 'version', type: 'boolean', short: 'v', flagOnly: true, help: 'Show the version' },
@@ -15,11 +15,11 @@ export const sharedGroup = {
   ],
 } as const satisfies OptionGroup
 
-/** The flags of a command that is no preset. */
+/** The groups of a command that is no preset. */
 export const general = <const Options extends readonly Option[]>(...options: Options) =>
   [{ title: 'General', options }, sharedGroup] as const
 
-/** For the commands that look at a file. */
+/** For the commands that read a file. */
 export const configFile = {
   name: 'config',
   type: 'string',
@@ -34,11 +34,11 @@ export const asJson = {
 } as const satisfies Option
 
 /** For the commands that boot a list of plugins. */
-export const furtherPlugin = {
+export const pluginFlag = {
   name: 'plugin',
   type: 'repeatable',
   placeholder: 'NAME|FILE',
-  help: 'A further plugin without options: a built-in name, a package, or a path such as ./guard.js; `plugins` in the file also gives options and a place',
+  help: 'Add a plugin without options: a built-in name, a package, or a path such as ./guard.js; `plugins` in the file also sets options and position',
 } as const satisfies Option
 
 export const printPlugins = {
@@ -55,13 +55,13 @@ export const logFlags = [
     name: 'log-level',
     type: 'choice',
     choices: LOG_LEVELS,
-    help: 'The least that is logged; info by default, and debug with --debug',
+    help: 'The lowest level that is logged; info by default, and debug with --debug',
   },
   {
     name: 'log-format',
     type: 'choice',
     choices: ['json', 'pretty'],
-    help: 'How it is logged; pretty on a terminal and json elsewhere by default',
+    help: 'The format of the log; by default pretty on a terminal, and json elsewhere',
   },
 ] as const satisfies readonly Option[]
 
@@ -70,14 +70,14 @@ const presetFile: Option = {
   help: 'Configuration file, in YAML or JSON: keys are the flags in camel case, and a flag wins',
 }
 
-/** The flags of a preset: those of its table, and those of every command that boots a list. */
+/** The flags of a preset: the flags of its table, and those of every command that boots a list. */
 export function presetGroups(
   [general, ...others]: readonly SettingGroup[],
   own: readonly Option[] = [],
 ): readonly OptionGroup[] {
   const { title = 'General', options = [] } = general ?? {}
   return [
-    { title, options: [presetFile, ...options, furtherPlugin, ...own, ...logFlags, printPlugins] },
+    { title, options: [presetFile, ...options, pluginFlag, ...own, ...logFlags, printPlugins] },
     ...others,
     sharedGroup,
   ]

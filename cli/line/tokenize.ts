@@ -10,7 +10,7 @@ export interface Occurrence {
   readonly text: string
 }
 
-/** A command line as its flags, wherever they stood, and all other words in their order. */
+/** The flags of a command line, and all its other words in their order. */
 export interface Tokens {
   readonly words: readonly string[]
   readonly occurrences: readonly Occurrence[]
@@ -18,8 +18,8 @@ export interface Tokens {
 }
 
 /**
- * Splits a command line into flags, their values and other words. The flags of all commands are known here, since a
- * flag may come before the words of its command; a flag takes a value in all commands or in none.
+ * Splits a command line into flags, their values and other words. `options` holds the flags of all commands, since a
+ * flag may stand before the words of its command; a flag takes a value in all commands or in none.
  */
 export function tokenize(argv: readonly string[], options: ReadonlyMap<string, Option>): Tokens {
   const words: string[] = []
@@ -27,8 +27,8 @@ export function tokenize(argv: readonly string[], options: ReadonlyMap<string, O
   const problems: Problem[] = []
   let before = -1
   for (const token of tokensOf(argv, options)) {
-    // A group of short flags is one word: of an unknown one, nothing behind its first letter is read or repeated, since
-    // `-pSECRET` is how some programs take a password.
+    // A group of short flags is one word. After an unknown first letter the rest is neither read nor repeated, since
+    // some programs take a password as `-pSECRET`.
     const isRest = token.index === before
     before = token.index
     if (token.kind === 'positional') words.push(token.value)
@@ -43,7 +43,7 @@ export function tokenize(argv: readonly string[], options: ReadonlyMap<string, O
       occurrences.push({ name, text: value })
     else {
       problems.push(missingValue(option))
-      // A secret may begin with a dash. Read as a flag of its own it would be repeated in a message.
+      // A secret may begin with a dash. Read as a flag, it would be repeated in a message.
       const at = index + (value !== undefined && !isKnown(value, options) ? 2 : 1)
       const rest = tokenize(argv.slice(at), options)
       return {
@@ -86,6 +86,6 @@ function missingValue(option: Option): Problem {
   const flag = `--${option.name}`
   return {
     place: flag,
-    message: `has no value, ${expectation(option)} is expected; one that begins with "-" is written ${flag}=VALUE`,
+    message: `has no value, ${expectation(option)} is expected; write a value that begins with "-" as ${flag}=VALUE`,
   }
 }

@@ -1,7 +1,7 @@
 import { keyOf, type SettingsOf } from '#plugins/presets/settings/setting.js'
 import type { Option, OptionGroup, ResolvedOptions } from './option.js'
 
-/** The resolved values of the options of `groups`, which are groups of the command that was parsed, by their keys. */
+/** The resolved values of the options of `groups`, by their keys. The groups belong to the parsed command. */
 export function valuesOf<const Groups extends readonly OptionGroup[]>(
   groups: Groups,
   resolved: ResolvedOptions,

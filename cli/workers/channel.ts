@@ -2,7 +2,7 @@ import type { Worker } from 'node:cluster'
 import { ConfigError, type Problem } from 'sallyport'
 import { LogScrubber } from 'sallyport/embed'
 
-/** What one process may call in another: one argument and one result, which are copied. */
+/** The functions that one process may call in another. The argument and the result are copied. */
 type Callable<Calls> = { readonly [Name in keyof Calls]: (argument: never) => Promise<unknown> }
 
 interface PendingCall {
@@ -39,7 +39,7 @@ export class Channel<Remote extends Callable<Remote>, Local extends Callable<Loc
     })
   }
 
-  /** The other process is gone: no call will be answered. */
+  /** Rejects all pending calls: the other process has ended. */
   close(error: Error): void {
     for (const { reject } of this.pending.values()) reject(error)
     this.pending.clear()
@@ -67,7 +67,7 @@ export class Channel<Remote extends Callable<Remote>, Local extends Callable<Loc
   }
 }
 
-/** Scrubbed here: secrets that plugins have read are known to this process only. */
+/** Scrubbed here, since only this process knows the secrets that its plugins have read. */
 function failureOf(error: unknown, scrubber: LogScrubber): readonly Problem[] | Error {
   if (error instanceof ConfigError) return error.problems
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))

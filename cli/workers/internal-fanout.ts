@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { InternalRequest, InternalResponse } from './worker.js'
 import type { WorkerHandle } from './worker-handle.js'
 
-// A worker that has not responded by then hangs. What is not a GET has no limit.
+// A worker that does not respond in this time hangs. Only GET requests have this limit.
 const RESPONSE_TIMEOUT = 2_000
 
 interface Metric {
@@ -10,7 +10,7 @@ interface Metric {
   readonly values: readonly { readonly labels: Readonly<Record<string, unknown>> }[]
 }
 
-/** Sends a request on the internal port to every worker, and makes one response of theirs. */
+/** Sends a request on the internal port to every worker, and merges their responses into one. */
 export async function requestAll(
   workers: readonly WorkerHandle[],
   request: InternalRequest,
@@ -35,14 +35,14 @@ const isJson = ({ headers }: InternalResponse): boolean =>
 
 /** A failure in one worker is a failure of the gateway. */
 function worstOf(responses: readonly InternalResponse[]): InternalResponse {
-  // Who only passed the request on knows less than who did it.
+  // A worker with 202 only passed the request on; another worker knows the result.
   const rank = ({ statusCode }: InternalResponse): number => (statusCode === 202 ? 0 : statusCode)
   const [worst] = responses.toSorted((a, b) => rank(b) - rank(a))
-  const body = JSON.stringify({ error: 'unavailable', error_description: 'no worker answers' })
+  const body = JSON.stringify({ error: 'unavailable', error_description: 'no worker responds' })
   return worst ?? { statusCode: 503, headers: { 'content-type': 'application/json; charset=utf-8' }, body }
 }
 
-/** Counters and histograms are summed. A gauge describes one process, so each worker's is kept, with a label. */
+/** Sums counters and histograms. A gauge describes one process, so each worker's gauge stays, with a label. */
 async function metricsOf(
   responses: readonly (InternalResponse & { readonly worker: number })[],
 ): Promise<InternalResponse> {

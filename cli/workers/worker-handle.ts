@@ -7,14 +7,14 @@ import type { InternalRequest, InternalResponse, PrimaryCalls, WorkerCalls, Work
 import { workerEnvironment } from './worker-id.js'
 
 const PING_INTERVAL = 3_000
-// Counted in pings and not by the clock: after the whole machine has slept, no worker has missed more than one.
+// Counted in pings, not by the clock: after the whole machine slept, no worker has missed more than one ping.
 const MAX_MISSED = 4
 
-/** One worker process, as the first process sees it. */
+/** One worker process, seen from the primary process. */
 export class WorkerHandle {
-  /** What it serves. */
+  /** The list that the worker serves. */
   config: WorkerConfig | undefined
-  /** Resolves with the signal or the code that it ended with. */
+  /** Resolves with the signal or the exit code of the worker. */
   readonly exited: Promise<string>
   private readonly worker: Worker
   private missed = 0
@@ -31,11 +31,11 @@ export class WorkerHandle {
     this.channel = new Channel(this.worker, { ...calls, online: async () => {} })
     this.exited = new Promise((resolve) => {
       this.worker.on('exit', (code, signal) => resolve(signal ?? `code ${code}`))
-      // It could not even be started.
+      // The process could not be started.
       this.worker.on('error', ({ message }) => this.pid === undefined && resolve(message))
     })
     this.replaceOnceLost()
-    // What is sent to it before its first message is lost.
+    // A message to the worker before its own first message would be lost.
     this.online = Promise.race([once(this.worker, 'message'), this.exited])
     const timer = setInterval(() => this.ping(), PING_INTERVAL)
     void this.exited.then((end) => {
@@ -59,7 +59,7 @@ export class WorkerHandle {
     return this.channel.call('request', request)
   }
 
-  /** It drains, and ends. */
+  /** Lets the worker drain and end. */
   stop(drainDelay: number | undefined): Promise<string> {
     this.online.then(() => this.channel.call('stop', drainDelay)).catch(() => {})
     return this.exited
@@ -70,8 +70,8 @@ export class WorkerHandle {
   }
 
   /**
-   * A worker that could open no file for the connection it was given gets none any more: Node waits for an answer that does
-   * not come. Nothing that is documented tells of it.
+   * Replaces a worker that could open no file for a connection. Node waits forever for its acknowledgement and gives
+   * it no more connections; only this undocumented message shows the failure.
    */
   private replaceOnceLost(): void {
     const lost = new Promise<void>((resolve) => {
@@ -86,7 +86,7 @@ export class WorkerHandle {
     })
   }
 
-  /** Kills a worker that hangs: Node would wait for it forever, and so would its clients. */
+  /** Kills a worker that hangs: Node and the worker's clients would wait for it forever. */
   private ping(): void {
     if (this.config === undefined) return
     if (this.missed++ >= MAX_MISSED) {

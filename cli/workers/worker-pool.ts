@@ -23,7 +23,7 @@ import { requestAll } from './internal-fanout.js'
 import type { InternalRequest, WorkerConfig } from './worker.js'
 import { WorkerHandle } from './worker-handle.js'
 
-// The death of a worker that has lived so long has nothing to do with those before.
+// After a worker has lived this long, its death counts as the first one again.
 const STABLE_AFTER = 60_000
 const MAX_DEATHS = 5
 const FIRST_PAUSE = 250
@@ -34,7 +34,7 @@ interface WorkersContext extends BootContext {
   readonly signal: AbortSignal
 }
 
-/** Serves a list in several processes on the same ports, as `serve` does in one. `place` is where their number was written. */
+/** Serves a list in several processes on the same ports, as `serve` does in one. `place` is that of their number. */
 export async function serveWorkers(
   count: number,
   place: string,
@@ -51,11 +51,11 @@ export async function serveWorkers(
   return pool
 }
 
-/** Keeps a number of workers alive, which serve the current list. */
+/** Keeps a number of workers alive that serve the current list. */
 class WorkerPool {
   readonly keepsStdout = false
   addresses: Addresses = {}
-  /** Rejects when new workers can be expected to die as well. */
+  /** Rejects when new workers would probably die too. */
   over = Promise.resolve()
   private readonly workers = new Map<number, WorkerHandle>()
   private readonly ending = new AbortController()
@@ -74,9 +74,9 @@ class WorkerPool {
     private readonly place: string,
     private readonly log: Log,
   ) {
-    // JSON has no Set and no bytes.
+    // JSON cannot hold a Set or bytes.
     cluster.setupPrimary({ serialization: 'advanced' })
-    // A worker that hangs does not notice the end of this process.
+    // A worker that hangs does not notice that this process ends.
     process.on('exit', () => {
       for (const worker of this.workers.values()) worker.kill()
     })
@@ -99,8 +99,8 @@ class WorkerPool {
   }
 
   /**
-   * Gives all workers another list, one after the other. When the first of them fails, nothing changes. Resolves with
-   * false when by its turn a later one was asked for.
+   * Gives all workers another list, one after the other. If the first worker fails, nothing changes. Resolves with
+   * false when a later swap was requested before this one began.
    */
   swap(list: List, context: WorkersContext): Promise<boolean> {
     const number = ++this.requested
@@ -134,7 +134,7 @@ class WorkerPool {
     return [...this.workers.values()].filter(({ config }) => config !== undefined)
   }
 
-  /** Starts a worker, and another when it has died. */
+  /** Starts a worker, and starts it again whenever it dies. */
   private async keepAlive(number: number, ready: () => void): Promise<void> {
     const { signal } = this.ending
     for (let restarts = 0, deaths = 0; !signal.aborted; restarts++) {
@@ -162,34 +162,34 @@ class WorkerPool {
     }
   }
 
-  /** At the first start the ports are opened by all together: a mistake in one ends it before anything was served. */
+  /** At the first start all workers open their ports together: a mistake in one ends the start before a port opens. */
   private async started(): Promise<void> {
     if (--this.starting === 0) this.openPorts()
     await this.opening
   }
 
   private async bringUp(worker: WorkerHandle): Promise<void> {
-    // At the first start one worker logs what all of them would.
+    // At the first start only one worker logs: the others would log the same lines.
     await this.update(worker, !this.complete && worker.number > 1)
     const { number, pid } = worker
     this.log.info({ worker: number, ...this.addresses, pid }, 'a worker is ready')
   }
 
-  /** Gives it the current list, which may change meanwhile. */
+  /** Gives a worker the current list, which may change meanwhile. */
   private async update(worker: WorkerHandle, quiet: boolean): Promise<void> {
     while (this.config !== undefined && worker.config !== this.config)
       this.addresses = await worker.load(this.config, quiet)
   }
 
   private checkWorthRestarting(number: number, deaths: number, end: string, cause: Error | undefined): void {
-    // What fails before anything was served would fail at the next try too.
+    // A failure before the first start is complete would happen again at the next try.
     if (!this.complete && cause !== undefined) throw cause
     if (deaths < MAX_DEATHS || this.serving.length > 0) return
     const message = `worker ${number} ended ${deaths} times in a row (${end})`
     throw new GatewayError('WORKERS_FAILED', message, { cause })
   }
 
-  /** What the workers load, after the checks that need no boot. */
+  /** The configuration for the workers, after the checks that need no boot. */
   private async checked(list: List, context: WorkersContext): Promise<WorkerConfig> {
     const plan = await planList(list, { ...context, log: createLog({ level: 'silent' }) })
     const problems = singleProcessOnly(plan, this.place)
@@ -216,6 +216,7 @@ function reasonOf(
 ): string | undefined {
   if (typeof oneProcess === 'string') return oneProcess
   if (oneProcess !== undefined && required.has(oneProcess.requiring.token)) return oneProcess.reason
-  if (provides.some(({ token }) => token === BackgroundTask.token)) return 'what it does is done once'
-  return stdout === 'protocol' ? 'there is one standard output' : undefined
+  if (provides.some(({ token }) => token === BackgroundTask.token))
+    return 'its background task must run only once'
+  return stdout === 'protocol' ? 'the processes share one standard output' : undefined
 }

@@ -15,12 +15,12 @@ import { guardProcess } from '../signals.js'
 import { exitCode } from '../terminal.js'
 import { Channel } from './channel.js'
 
-/** A list, with what a worker needs to serve it. It may hold secrets. */
+/** A list, with the data that a worker needs to serve it. It may hold secrets. */
 export interface WorkerConfig {
   readonly list: List
   readonly folder: string
   readonly secrets: ReadonlySet<string>
-  /** What all workers sign with. */
+  /** The key with which all workers sign. */
   readonly key: Uint8Array
 }
 
@@ -36,34 +36,34 @@ export interface InternalResponse {
 }
 
 interface Load extends WorkerConfig {
-  /** Only errors are logged until it serves: another worker logs the rest. */
+  /** The worker logs only errors until it serves: another worker logs the rest. */
   readonly quiet: boolean
-  /** How often this worker was started again. */
+  /** The number of restarts of this worker. */
   readonly restarts: number
 }
 
 export interface PrimaryCalls {
-  /** The first message of the worker: from here on it receives calls. */
+  /** The first message of the worker: from now on it receives calls. */
   online(): Promise<void>
-  /** Everything is started. Resolves when the ports may be opened. */
+  /** The worker has started its plugins. Resolves when it may open the ports. */
   started(): Promise<void>
-  /** Has all workers respond: one response of theirs. */
+  /** Sends a request to all workers, and returns their merged response. */
   request(request: InternalRequest): Promise<InternalResponse>
 }
 
 export type WorkerCalls = Pick<WorkerProcess, 'load' | 'stop' | 'ping' | 'request'>
 
-/** Runs one of several processes on a port. It does what the first process asks, and ends with it. */
+/** Runs one of several processes on a port. The primary process controls it, and it ends with the primary. */
 export function runWorker(number: number, options: WorkerLog): Promise<number> {
   const { worker } = cluster
-  if (worker === undefined) throw new Error('no other process has started this worker')
+  if (worker === undefined) throw new Error('no primary process has started this worker')
   return new Promise((end) => new WorkerProcess(worker, number, options, end))
 }
 
 type WorkerLog = Pick<LogOptions, 'level' | 'pretty'>
 
 class WorkerProcess {
-  /** What the list that is served responds on the internal port. */
+  /** Sends a request to the internal port of the list that is served. */
   request: PrimaryCalls['request'] = () => Promise.reject(new Error('nothing is served'))
   private readonly scrubber = new LogScrubber()
   private readonly stderr: StderrLines
@@ -79,7 +79,7 @@ class WorkerProcess {
     private readonly end: (code: number) => void,
   ) {
     this.stderr = new StderrLines(options.pretty)
-    // A terminal sends them to the whole process group; the first process stops the others.
+    // A terminal sends these signals to the whole process group; the primary process stops the workers.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
     const log = this.log(() => false)
     guardProcess(log)
@@ -87,7 +87,7 @@ class WorkerProcess {
     void this.primary.call('online', undefined)
   }
 
-  /** Serves a list, in place of the one before. When it fails, that goes on. */
+  /** Serves a list instead of the previous one. If that fails, the previous list goes on. */
   load(config: Load): Promise<Addresses> {
     const loaded = this.serveList(config)
     this.loading = loaded.catch(() => {})
@@ -117,7 +117,7 @@ class WorkerProcess {
     return this.server.addresses
   }
 
-  /** Requests on the internal port go to all workers, so that the response is about all of them. */
+  /** Forwards requests on the internal port to all workers, so that the response describes all of them. */
   private internalPort(restarts: number): Plugin {
     return definePlugin({
       name: 'workers/internal',
@@ -125,14 +125,14 @@ class WorkerProcess {
       setup: (gateway) => {
         const { internal, meter } = gateway
         const restarted = meter.counter('worker_restarts_total', 'Workers that died and were started again')
-        // Known to this process alone: nobody else can take the response of one worker for that of all.
+        // Only this process knows the value: no client can bypass the merge and read one worker alone.
         const own = { [FROM_PRIMARY]: randomUUID() }
         internal.addHook(
           'preHandler',
           async (request: FastifyRequest<{ Body: InternalRequest['payload'] }>, reply) => {
             if (request.headers[FROM_PRIMARY] === own[FROM_PRIMARY]) return
             const { method, url, body: payload } = request
-            // The payload was parsed, and is written anew.
+            // Fastify has parsed the payload; its new text may have another length.
             const { 'content-length': _, ...headers } = request.headers
             const response = await this.primary.call('request', { method, url, headers, payload })
             await reply.code(response.statusCode).headers(response.headers).send(response.body)

@@ -22,9 +22,9 @@ export const guardConformance: ConformanceSuite<Guard> = {
   requirements: [
     {
       code: 'GUARD_THROWS',
-      statement: 'lets every request pass or refuses it, whatever it looks like',
+      statement: 'admits or refuses every request, also an unusual one',
       advice:
-        'a guard returns to let a request pass, or throws a Refusal; any other error shuts everybody out',
+        'return to admit a request, throw a Refusal to refuse it; any other error refuses every request',
       check: (guard, context) =>
         firstFaultyRequest(context, async (request) => {
           try {
@@ -43,16 +43,17 @@ export const guardConformance: ConformanceSuite<Guard> = {
 const KINDS = ['notMine', 'invalid', 'unavailable', 'busy']
 const UNKNOWN_TOKENS = ['a', 'e30.e30.', 'eyJhbGciOiJub25lIn0.e30.', 'A'.repeat(64)]
 
-/** What is wrong with the form of a verdict. */
+/** The fault in the form of a verdict. */
 function malformed(verdict: unknown): string | undefined {
-  if (!isObject(verdict)) return 'its answer is no verdict'
+  if (!isObject(verdict)) return 'it returns no verdict'
   const { identity, rejection } = verdict
-  if (identity !== undefined && rejection !== undefined) return 'it accepts and rejects at once'
+  if (identity !== undefined && rejection !== undefined)
+    return 'its verdict has both an identity and a rejection'
   if (isObject(identity)) {
     if (!isText(identity['subject'])) return 'its identity has no subject'
     return isObject(identity['claims']) ? undefined : 'its identity has no claims, not even an empty object'
   }
-  if (!isObject(rejection)) return 'its answer is no verdict'
+  if (!isObject(rejection)) return 'it returns no verdict'
   if (!KINDS.includes(String(rejection['kind'])))
     return `the kind of its rejection is none of ${KINDS.join(', ')}`
   return typeof rejection['cause'] === 'string' ? undefined : 'its rejection names no cause'
@@ -87,8 +88,9 @@ export const authenticatorConformance: ConformanceSuite<Authenticator> = {
     },
     {
       code: 'AUTHENTICATOR_THROWS',
-      statement: 'answers every request and throws for none',
-      advice: 'answer { rejection } for bad credentials, so that the next one in the list can still accept',
+      statement: 'gives a verdict on every request and never throws',
+      advice:
+        'return { rejection } for bad credentials, so that the next authenticator in the list can still accept them',
       check: (authenticator, context) =>
         firstFaultyRequest(context, async (request) => {
           try {
@@ -101,27 +103,27 @@ export const authenticatorConformance: ConformanceSuite<Authenticator> = {
     },
     {
       code: 'VERDICT_MALFORMED',
-      statement: 'answers with a verdict',
-      advice: 'answer { identity: { provider, subject, claims } } or { rejection: { kind, cause } }',
+      statement: 'returns a verdict',
+      advice: 'return { identity: { provider, subject, claims } } or { rejection: { kind, cause } }',
       check: (authenticator, context) => firstFaultyVerdict(authenticator, context, malformed),
     },
     {
       code: 'AUTHENTICATOR_LAX',
-      statement: 'accepts nobody without a token that was issued, unless it is open',
+      statement: 'accepts no request without an issued token, unless it is open',
       advice:
-        'answer { rejection } unless the token was verified; `open: true` says that nobody is asked for one',
+        'return { rejection } unless the token was verified; `open: true` says that no request needs a token',
       check: (authenticator, context) =>
         firstFaultyVerdict(authenticator, context, (verdict, { credentials }) => {
           if (authenticator.open === true || !accepts(verdict)) return undefined
-          const who =
-            credentials.kind === 'bearer' ? 'a token that nobody issued' : 'a request without a token'
-          return `${who} is accepted`
+          const sample =
+            credentials.kind === 'bearer' ? 'a token that no provider issued' : 'a request without a token'
+          return `${sample} is accepted`
         }),
     },
     {
       code: 'OPEN_REJECTS',
-      statement: 'accepts everybody when it is open',
-      advice: 'leave `open` out where a token is asked for: tools and other plugins go by it',
+      statement: 'accepts every request when it is open',
+      advice: 'leave out `open` where requests need a token: tools and other plugins rely on it',
       check: (authenticator, context) =>
         firstFaultyVerdict(authenticator, context, (verdict) =>
           authenticator.open !== true || accepts(verdict) ? undefined : 'it is open and rejects a request',
@@ -129,7 +131,7 @@ export const authenticatorConformance: ConformanceSuite<Authenticator> = {
     },
     {
       code: 'REJECTION_TELLS',
-      statement: 'keeps tokens out of what is logged',
+      statement: 'keeps tokens out of the log',
       advice: 'name a class in `cause`, such as "signature", and no part of the token in `detail`',
       check: (authenticator, context) =>
         firstFaultyVerdict(authenticator, context, (verdict, { credentials }) => {
@@ -142,7 +144,7 @@ export const authenticatorConformance: ConformanceSuite<Authenticator> = {
     leavesRequestUnchanged((authenticator, request) => authenticator.authenticate(request)),
     {
       code: 'TOKEN_REFUSED',
-      statement: 'accepts a token that is good',
+      statement: 'accepts a valid token',
       advice: 'compare `fixtures.token` with the options that the plugin was given',
       async check(authenticator, context) {
         const { token } = context.fixtures
@@ -152,7 +154,9 @@ export const authenticatorConformance: ConformanceSuite<Authenticator> = {
           request.credentials = new BearerToken(token)
           const verdict: unknown = await authenticator.authenticate(request)
           fault =
-            isObject(verdict) && 'identity' in verdict ? malformed(verdict) : 'the good token is refused'
+            isObject(verdict) && 'identity' in verdict
+              ? malformed(verdict)
+              : 'it refuses the valid token of `fixtures`'
         })
         return fault
       },
@@ -161,7 +165,7 @@ export const authenticatorConformance: ConformanceSuite<Authenticator> = {
       code: 'EXPLANATION_WRONG',
       statement: 'explains the verdict that it gives',
       advice:
-        'answer { verdict, findings } from `explain`, with the verdict of `authenticate` on the same token',
+        'return { verdict, findings } from `explain`, with the verdict of `authenticate` on the same token',
       awaits: UNKNOWN_TOKENS.length + 1,
       check: explained,
     },
@@ -183,8 +187,8 @@ async function explained(
     if (fault !== undefined) return fault
     if (accepts(verdict) !== accepted) {
       return accepted
-        ? 'it explains why it refuses what it accepts'
-        : 'it explains why it accepts a token that nobody issued'
+        ? 'it explains a refusal of a token that it accepts'
+        : 'it explains why it accepts a token that no provider issued'
     }
     return Array.isArray(findings) && findings.every(isFinding)
       ? undefined
@@ -198,7 +202,7 @@ const isFinding = (finding: unknown): boolean =>
   typeof finding['holds'] === 'boolean' &&
   typeof finding['detail'] === 'string'
 
-/** Return addresses as a stranger would make them up. */
+/** Return addresses that an attacker could make up. */
 const RETURNS = ['/a?b=c', 'https://evil.invalid/', '//evil.invalid', '/\\evil.invalid', '/\r\nx: y', '']
 
 const isOwnPath = (path: unknown): boolean =>
@@ -207,7 +211,7 @@ const isOwnPath = (path: unknown): boolean =>
 const tokenOf = async (session: BrowserSession, request: FastifyRequest): Promise<CheckResult> => {
   try {
     const token: unknown = await session.token(request)
-    return token === undefined ? undefined : 'it has a token for a request of nobody'
+    return token === undefined ? undefined : 'it returns a token for a request without a session'
   } catch (error) {
     return `it throws: ${messageOf(error)}`
   }
@@ -218,18 +222,20 @@ export const browserSessionConformance: ConformanceSuite<BrowserSession> = {
   requirements: [
     {
       code: 'SESSION_MADE_UP',
-      statement: 'has no token for a request without a session',
+      statement: 'returns no token for a request without a session',
       advice:
-        'answer undefined unless what the request brings was made here: it is seen by a signature or a seal',
+        'return undefined unless a signature or a seal proves that this gateway made the session data of the request',
       check: (session, context) => firstFaultyRequest(context, (request) => tokenOf(session, request)),
     },
     {
       code: 'PERSON_MADE_UP',
-      statement: 'names nobody for a request without a session',
-      advice: 'answer undefined unless `token` found a session of that request',
+      statement: 'names no person for a request without a session',
+      advice: 'return undefined unless `token` found a session of that request',
       check: (session, context) =>
         firstFaultyRequest(context, (request) =>
-          session.person(request) === undefined ? undefined : 'it names somebody for a request of nobody',
+          session.person(request) === undefined
+            ? undefined
+            : 'it names a person for a request without a session',
         ),
     },
     {
@@ -247,10 +253,10 @@ export const browserSessionConformance: ConformanceSuite<BrowserSession> = {
   ],
 }
 
-/** A name that nothing has yet. */
+/** A name that is not in use yet. */
 export const randomName = (): string => `conformance-${randomBytes(6).toString('hex')}`
 
-/** Names that mean something to a file system, a database or an object of JavaScript. */
+/** Names with a meaning for a file system, a database or an object of JavaScript. */
 export const UNUSUAL_NAMES = [
   '../../etc/passwd',
   '/etc/passwd',

@@ -6,11 +6,11 @@ import { actor, DOCUMENT, expects, publish, readAll, refusal } from './sample-pu
 const other = { ...actor, subject: 'another' }
 const DELETED = { status: 'deleted' } as const
 
-/** What keeps the history and the bytes of a source bounded, and tells for ever who published what. */
+/** Requirements that keep the history and the bytes of a source bounded, and the publishers of versions for ever. */
 export const boundedPublications: readonly Requirement<PublicationStore>[] = [
   {
     code: 'ISSUER_LOST',
-    statement: 'knows by whose token something was done, and of a token without an issuer that it had none',
+    statement: 'stores the issuer of the token with each event, and none for a token without an issuer',
     advice: 'store the issuer of the actor with each event, beside provider and subject',
     awaits: 7,
     async check(store) {
@@ -25,14 +25,14 @@ export const boundedPublications: readonly Requirement<PublicationStore>[] = [
         const issuer = version === '1' ? actor.issuer : undefined
         return [event?.actor, publisher].every((each) => each === undefined || each.issuer === issuer)
           ? undefined
-          : `the issuer of ${JSON.stringify(event?.actor)} is another one`
+          : `the issuer in ${JSON.stringify(event?.actor)} is wrong`
       })
     },
   },
   {
     code: 'CHANGE_SPLIT',
     statement: 'stores a change of all versions of a name as one event',
-    advice: 'store one row with the list of its versions, each with what it was before',
+    advice: 'store one row with the list of its versions, each with its state before',
     awaits: 8,
     async check(store) {
       const publications = await store.open(randomName())
@@ -42,23 +42,23 @@ export const boundedPublications: readonly Requirement<PublicationStore>[] = [
       const events = await publications.setStatus({ name: 'a/one' }, DELETED, actor)
       const history = await publications.history('a/one', 100)
       const [stored, ...split] = history.filter(({ after }) => after.status === 'deleted')
-      const told = (event = events[0]): string =>
+      const versionsOf = (event = events[0]): string =>
         (event?.versions ?? [])
           .map(({ version, before: state }) => `${version} ${state?.status} ${state?.statusMessage}`)
           .toSorted()
           .join()
       const all = '1 active undefined,2 deprecated x,3 active undefined'
       return (
-        expects(String(events.length), '1', 'how many events it returns') ??
-        expects(told(), all, 'the versions of the event that it returns') ??
-        expects(told(stored), all, 'the versions of the event in the history') ??
-        expects(String(split.length), '0', 'how many more events there are of it')
+        expects(String(events.length), '1', 'the number of events that it returns') ??
+        expects(versionsOf(), all, 'the versions of the event that it returns') ??
+        expects(versionsOf(stored), all, 'the versions of the event in the history') ??
+        expects(String(split.length), '0', 'the number of further events of that change')
       )
     },
   },
   {
     code: 'HISTORY_UNBOUNDED',
-    statement: 'keeps so many events of a name as it is told, and who published a version for ever',
+    statement: 'keeps `maxEvents` events of a name, and the publisher of a version for ever',
     advice:
       'delete the oldest events of the name in the same transaction, and keep the publisher with the version',
     awaits: 12,
@@ -78,17 +78,25 @@ export const boundedPublications: readonly Requirement<PublicationStore>[] = [
         expects(
           String(events.some(({ version }) => version === '2')),
           'true',
-          'whether the newest is there',
+          'whether the newest event is there',
         ) ??
-        expects(JSON.stringify(afterwards), JSON.stringify(publisher), 'who published the first version') ??
-        expects(String((await publications.history('a/other', 100)).length), '1', 'those of another name')
+        expects(
+          JSON.stringify(afterwards),
+          JSON.stringify(publisher),
+          'the publisher of the first version',
+        ) ??
+        expects(
+          String((await publications.history('a/other', 100)).length),
+          '1',
+          'the events of another name',
+        )
       )
     },
   },
   {
     code: 'BYTES_UNBOUNDED',
-    statement: 'refuses a document for which a source, or those of its publisher, has no room',
-    advice: 'sum up the bytes where they are stored; refuse with 409 SOURCE_FULL and PUBLISHER_FULL',
+    statement: 'refuses a document that exceeds the bytes of the source or of its publisher',
+    advice: 'add up the bytes in the store; refuse with 409 SOURCE_FULL and PUBLISHER_FULL',
     awaits: 8,
     async check(store) {
       const publications = await store.open(randomName())
@@ -98,14 +106,14 @@ export const boundedPublications: readonly Requirement<PublicationStore>[] = [
       await publications.setStatus({ name: 'a/one' }, DELETED, actor)
       await publish(publications, 'a/two', '1', all)
       const third = await refusal(publish(publications, 'a/one', '2', all))
-      if (third === 'not refused') return 'a third document of one that may have two is stored'
+      if (third === 'not refused') return 'it stores a third document of an actor that may have two'
       await publish(publications, 'a/one', '2', all, other)
       return (
-        expects(third, '409 PUBLISHER_FULL', 'a third document of one that may have two') ??
+        expects(third, '409 PUBLISHER_FULL', 'a third document of an actor that may have two') ??
         expects(
           await refusal(publish(publications, 'a/three', '1', all, other)),
           '409 SOURCE_FULL',
-          'a fourth of three',
+          'a fourth document in a source that may have three',
         ) ??
         expects(
           await refusal(publish(publications, 'a/three', '1')),
@@ -117,9 +125,9 @@ export const boundedPublications: readonly Requirement<PublicationStore>[] = [
   },
   {
     code: 'PURGE_WRONG',
-    statement: 'gives back what deleted versions took, and lets nobody publish them again',
+    statement: 'frees the bytes of purged versions, and never lets them be published again',
     advice:
-      'delete the document alone, keep the version with its publisher, and have a later read be of the whole',
+      'delete only the document, keep the version with its publisher, and return the whole from a later read',
     awaits: 16,
     async check(store) {
       const publications = await store.open(randomName())
@@ -146,22 +154,18 @@ async function purgeFault(publications: Publications): Promise<CheckResult> {
   )
   const unknown = await refusal(publications.purge?.('a/none', actor) ?? Promise.resolve())
   return (
-    expects(
-      JSON.stringify(early),
-      '{"versions":[],"bytes":0}',
-      'what is purged of versions that are not deleted',
-    ) ??
-    expects(JSON.stringify(purged?.versions), '["1"]', 'what is purged') ??
-    expects(String(purged?.bytes), String(DOCUMENT.length), 'the bytes that are given back') ??
+    expects(JSON.stringify(early), '{"versions":[],"bytes":0}', 'a purge of versions that are not deleted') ??
+    expects(JSON.stringify(purged?.versions), '["1"]', 'the purged versions') ??
+    expects(String(purged?.bytes), String(DOCUMENT.length), 'the freed bytes') ??
     expects(`${since.kind} ${since.texts.length}`, 'whole 1', 'a read since a revision before the purge') ??
     expects(again, '409 VERSION_EXISTS', 'a purged version is published again') ??
     expects(revived, '404 VERSION_UNKNOWN', 'the status of a purged version') ??
-    expects(String(event?.actor.subject), other.subject, 'who purged it') ??
-    expects(JSON.stringify(afterwards), JSON.stringify(publisher), 'who published the purged version') ??
+    expects(String(event?.actor.subject), other.subject, 'the actor of the purge') ??
+    expects(JSON.stringify(afterwards), JSON.stringify(publisher), 'the publisher of the purged version') ??
     expects(
       await refusal(publish(publications, 'a/two', '1', full)),
       'not refused',
-      'what there is room for now',
+      'a publication within the freed bytes',
     ) ??
     expects(unknown, '404 VERSION_UNKNOWN', 'a purge of an unknown name')
   )

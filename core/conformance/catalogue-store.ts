@@ -10,7 +10,7 @@ import { change, changed, faultIn, first, lossIn, one, second, two } from './sam
 
 const never = new AbortController().signal
 
-/** Runs while this store may write, which is always where processes do not share it. */
+/** Runs `work` while this store may write; a store that only one process uses always may. */
 async function leading<T>({ shared }: SourceStore, work: () => Promise<T>): Promise<T> {
   if (shared === undefined) return work()
   let stepDown: (() => Promise<void>) | undefined
@@ -24,20 +24,21 @@ async function leading<T>({ shared }: SourceStore, work: () => Promise<T>): Prom
   }
 }
 
-const anySource = () => ({ name: randomName(), place: randomName() })
+const anySource = () => ({ name: randomName(), location: randomName() })
 
 export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
   capability: CatalogueStore,
   requirements: [
     {
       code: 'CONTENTS_LOST',
-      statement: 'gives back what was written last, byte for byte, with its bookmark',
-      advice: 'store the bytes of a document: JSON that is parsed and written again has other numbers',
+      statement: 'returns the last written contents, byte for byte, with their bookmark',
+      advice: 'store the bytes of a document: parsing JSON and writing it again changes numbers',
       awaits: 10,
       async check(stores) {
         const source = anySource()
         const store = stores.open(source)
-        if ((await store.read(undefined, never)) !== undefined) return 'it has contents that nobody wrote'
+        if ((await store.read(undefined, never)) !== undefined)
+          return 'it has contents that were never written'
         const read = () => stores.open(source).read(undefined, never)
         return leading(store, async () => {
           await store.write(first, never)
@@ -50,7 +51,7 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
     },
     {
       code: 'WRITE_HALF_DONE',
-      statement: 'stores all of a change, or nothing of it',
+      statement: 'stores all of a change or none of it',
       advice: 'write to another file and rename it, or in a transaction',
       awaits: 6,
       async check(stores) {
@@ -75,21 +76,22 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
     },
     {
       code: 'SOURCES_MIXED',
-      statement: 'keeps sources and their places apart, whatever they are called',
-      advice: 'make names of files or columns of name and place in a way that no others make',
+      statement: 'separates sources and their locations, whatever their names are',
+      advice: 'encode name and location so that no two pairs give the same file name or row',
       awaits: 2 + 4 * UNUSUAL_NAMES.length,
       async check(stores) {
         const own = randomName()
-        const written = stores.open({ name: own, place: own })
+        const written = stores.open({ name: own, location: own })
         await leading(written, () => written.write(first, never))
         const others = UNUSUAL_NAMES.flatMap((name) => [
-          { name: own + name, place: `${own}${name} ` },
-          { name: `${own}${name}x`, place: own },
+          { name: own + name, location: `${own}${name} ` },
+          { name: `${own}${name}x`, location: own },
         ])
         return firstFault(others, async (source) => {
           const store = stores.open(source)
           const which = JSON.stringify(source.name)
-          if ((await store.read(undefined, never)) !== undefined) return `${which} has what another wrote`
+          if ((await store.read(undefined, never)) !== undefined)
+            return `${which} has the contents of another source`
           await leading(store, () => store.write(second, never))
           const fault = await faultIn(await store.read(undefined, never), [changed])
           return fault && `${which}: ${fault}`
@@ -98,9 +100,10 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
     },
     {
       code: 'CHANGES_LOST',
-      statement: 'where it is shared, gives what changed since a revision, and why the last sync failed',
+      statement:
+        'where processes share it, returns the changes since a revision, and why the last sync failed',
       advice:
-        'raise the revision with each write, and answer with the whole when changes are not known any more',
+        'raise the revision with each write, and return the whole when the store no longer knows the changes',
       awaits: 12,
       async check(stores) {
         const source = anySource()
@@ -113,25 +116,27 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
           const after = await store.write(second, never)
           if (after <= before) return 'the revision does not rise with a write'
           const since = await other.read(before, never)
-          if (since?.revision !== after) return 'what changed has not the revision that its write returned'
+          if (since?.revision !== after)
+            return 'the changes do not have the revision that their write returned'
           const fault = await faultIn(since, [changed])
           if (fault !== undefined) return fault
           const isGone =
             since.kind === 'whole' || since.removed?.some(({ version }) => version === one.version)
-          if (isGone !== true) return 'what was removed is not among the changes'
+          if (isGone !== true) return 'a removed version is not among the changes'
           await shared.saveCopy(second, after, never)
           await shared.report('of conformance', never)
           if ((await other.read(after, never))?.failure !== 'of conformance')
             return 'a reported failure is lost'
           await store.write(change({ all: [changed] }), never)
           const last = await other.read(undefined, never)
-          return last?.failure === undefined ? undefined : 'a write leaves the failure before it'
+          return last?.failure === undefined ? undefined : 'a write does not clear the failure before it'
         })
       },
     },
     {
       code: 'LEADERS_WRONG',
-      statement: 'where it is shared, has one leader at a time, and passes requests to it and changes to all',
+      statement:
+        'where processes share it, has one leader at a time, sends requests to the leader and changes to all',
       advice: 'take a lock for each source, and release it when the leader steps down',
       awaits: 8,
       async check(stores, { timeout }) {
@@ -140,9 +145,9 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
         if (store.shared === undefined || other.shared === undefined) return undefined
         const { shared: mine } = store
         const { shared: theirs } = other
-        const seen = (subscribe: (called: () => void) => () => void, cause: () => Promise<unknown>) =>
-          happens(timeout, subscribe, cause)
-        let isLed = false
+        const isNotified = (subscribe: (called: () => void) => () => void, cause: () => Promise<unknown>) =>
+          notifies(timeout, subscribe, cause)
+        let secondLeads = false
         let led = (): void => {}
         const ledThere = new Promise<void>((resolve) => {
           led = resolve
@@ -150,23 +155,24 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
         let stepDown: (() => Promise<void>) | undefined
         const fault = await leading(store, async () => {
           stepDown = theirs.lead(() => {
-            isLed = true
+            secondLeads = true
             led()
           })
           const wrote = () => store.write(first, never)
-          if (!(await seen((called) => theirs.watch(called), wrote))) return 'a write is not noticed'
+          if (!(await isNotified((called) => theirs.watch(called), wrote)))
+            return 'no watch is notified of a write'
           if (
-            !(await seen(
+            !(await isNotified(
               (called) => mine.onSyncRequest(called),
               () => theirs.requestSync(),
             ))
           )
             return 'a request for a sync does not reach the leader'
-          return isLed ? 'two lead at once' : undefined
+          return secondLeads ? 'two processes lead at once' : undefined
         })
         const next = within(timeout, ledThere, () => new Error('late')).then(
           () => undefined,
-          () => 'nobody leads after the leader stepped down',
+          () => 'no process leads after the leader stepped down',
         )
         const result = fault ?? (await next)
         await stepDown?.()
@@ -176,8 +182,8 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
   ],
 }
 
-/** Whether what is subscribed to is called in time, once this was done. */
-async function happens(
+/** Whether a subscription is notified in time after `cause`. */
+async function notifies(
   timeout: number,
   subscribe: (called: () => void) => () => void,
   cause: () => Promise<unknown>,

@@ -15,7 +15,7 @@ const REFUSALS = [
   new Refusal(401, 'UNAUTHORIZED', 'this needs a bearer token'),
   new Refusal(401, 'INVALID_TOKEN', 'the token was not accepted'),
   new Refusal(403, 'INSUFFICIENT_SCOPE', 'a scope is missing', { challenge: { scope: 'read write' } }),
-  // A plugin may write its message in any language, and quote in it.
+  // A plugin may write its message in any language, with quotes.
   new Refusal(401, 'ORIGIN_FORBIDDEN', 'no "ä" \\ here\r\nx-injected: yes', {
     challenge: { hint: '"\\\r\n' },
   }),
@@ -28,7 +28,7 @@ const CHALLENGES = new RegExp(
   `^${TOKEN}(?: (?:${PARAMETER}|[\\w.~+/-]+=*))?(?:, ?(?:${TOKEN} )?(?:${PARAMETER}|${TOKEN}))*$`,
 )
 
-/** The header for each refusal of each request; one that throws is reported by another requirement. */
+/** Checks the header for each refusal of each request; another requirement reports one that throws. */
 const firstFaultyHeader = (
   challenge: Challenge,
   context: ConformanceContext,
@@ -52,7 +52,7 @@ export const challengeConformance: ConformanceSuite<Challenge> = {
     {
       code: 'CHALLENGE_THROWS',
       statement: 'has a challenge for every refusal',
-      advice: 'answer a bare "Bearer" for a refusal that it does not know',
+      advice: 'return a bare "Bearer" for an unknown refusal',
       check: (challenge, context) =>
         firstFaultyRequest(context, (request) =>
           firstFault(REFUSALS, (refusal) => {
@@ -67,21 +67,21 @@ export const challengeConformance: ConformanceSuite<Challenge> = {
     },
     {
       code: 'CHALLENGE_MALFORMED',
-      statement: 'answers with the value of WWW-Authenticate',
+      statement: 'returns the value of WWW-Authenticate',
       advice:
-        'answer printable ASCII such as `Bearer realm="x"`, with quotes and backslashes escaped: not a promise',
+        'return printable ASCII such as `Bearer realm="x"`, with quotes and backslashes escaped, and no promise',
       check: (challenge, context) =>
         firstFaultyHeader(challenge, context, (header) =>
           typeof header === 'string' && /^[\x20-\x7e]+$/.test(header) && CHALLENGES.test(header)
             ? undefined
-            : 'its answer is not the value of WWW-Authenticate',
+            : 'it does not return a value of WWW-Authenticate',
         ),
     },
     {
       code: 'CHALLENGE_REFLECTS',
-      statement: 'repeats nothing that the caller sent',
+      statement: 'repeats nothing from the request',
       advice:
-        'make it of options and fixed text: an address of the caller would lead clients to it for a token',
+        'make it from options and fixed text: with an address from the caller, clients would get their token there',
       check: (challenge, context) =>
         firstFaultyHeader(challenge, context, (header, token) => {
           const text = String(header)
@@ -93,7 +93,7 @@ export const challengeConformance: ConformanceSuite<Challenge> = {
     },
     {
       code: 'CHALLENGE_STATUS',
-      statement: 'answers 401 or 503 while nobody could decide',
+      statement: 'uses 401 or 503 when the token could not be checked',
       advice: 'set `unavailableStatus` to 401 or 503, or leave it out for 401',
       check: ({ unavailableStatus }) =>
         [undefined, 401, 503].includes(unavailableStatus)

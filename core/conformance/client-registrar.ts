@@ -25,8 +25,8 @@ export const clientRegistrarConformance: ConformanceSuite<ClientRegistrar> = {
     hasName('REGISTRAR_UNNAMED'),
     {
       code: 'REGISTRAR_THROWS',
-      statement: 'answers nothing when it cannot, so that the next one is asked',
-      advice: 'answer undefined; throw a GatewayError when nobody else may be asked either',
+      statement: 'returns nothing when it cannot, so that the next registrar tries',
+      advice: 'return undefined; throw a GatewayError when no other registrar may try either',
       check: (registrar) =>
         firstFault(REQUESTS, async (request) => {
           try {
@@ -39,27 +39,28 @@ export const clientRegistrarConformance: ConformanceSuite<ClientRegistrar> = {
     },
     {
       code: 'CLIENT_FOREIGN',
-      statement: 'gives a client of the issuer that was asked about, byte for byte',
-      advice: 'remember clients by `request.issuer` as it is: a secret must never reach another issuer',
+      statement: 'returns a client of the requested issuer, byte for byte',
+      advice: 'store clients under `request.issuer` unchanged: a secret must never reach another issuer',
       check: (registrar) =>
         firstFault(REQUESTS, async (request) => {
           const client: unknown = await registrar.register(request).catch(() => undefined)
           if (client === undefined) return undefined
           if (!isObject(client) || !isText(client['clientId'])) return 'its client has no clientId'
-          return client['issuer'] === request.issuer ? undefined : 'its client is of another issuer'
+          return client['issuer'] === request.issuer ? undefined : 'its client belongs to another issuer'
         }),
     },
     {
       code: 'REGISTRAR_STARTLED',
       statement: 'ignores clients that it did not make',
-      advice: '`accepted` and `forget` tell every registrar of every client: look whether it is one of yours',
+      advice:
+        'every registrar gets `accepted` and `forget` for every client: check whether the client is yours',
       async check(registrar) {
         const client = { issuer: 'https://other.example', clientId: 'somebody' }
         try {
           await registrar.accepted?.(client)
           await registrar.forget?.(client)
           const current = await registrar.current?.(client)
-          return current === undefined ? undefined : 'it gives a client that is not its own'
+          return current === undefined ? undefined : 'it returns a client that it did not make'
         } catch (error) {
           return `it throws: ${messageOf(error)}`
         }

@@ -3,7 +3,7 @@ import type { Fetch } from '../contract/fetch.js'
 import { randomName } from './admission.js'
 import { type CheckResult, type ConformanceSuite, firstFault, isObject, messageOf } from './requirement.js'
 
-/** An issuer that nobody knows: what is said of it was read by `fetch`. */
+/** An issuer that no plugin knows: its metadata can only come from `fetch`. */
 const unknownIssuer = (): string => `https://${randomName()}.invalid/tenant`
 
 const documentOf = (issuer: unknown): Readonly<Record<string, unknown>> => ({
@@ -19,13 +19,13 @@ const serving =
   async () =>
     Response.json(body)
 
-/** What it answers; an error counts as no answer. */
+/** The result of the plugin; an error counts as no result. */
 const answerOf = async (metadata: IssuerMetadata, issuer: string, fetch: Fetch): Promise<unknown> =>
   Promise.resolve()
     .then(() => metadata(issuer, fetch))
     .catch(() => undefined)
 
-/** Another issuer, by as little as a slash, and documents that name none. */
+/** Documents of another issuer, by as little as a slash, and documents without an issuer. */
 const untrusted = (issuer: string): readonly unknown[] => [
   documentOf(`${issuer}/`),
   documentOf(issuer.toUpperCase()),
@@ -41,7 +41,7 @@ export const issuerMetadataConformance: ConformanceSuite<IssuerMetadata> = {
   requirements: [
     {
       code: 'FETCH_BYPASSED',
-      statement: 'reads with the `fetch` that it is given',
+      statement: 'reads only with the given `fetch`',
       advice:
         "use the parameter, never the global `fetch`: it keeps the provider's rules on addresses and certificates",
       async check(metadata) {
@@ -55,21 +55,21 @@ export const issuerMetadataConformance: ConformanceSuite<IssuerMetadata> = {
           await metadata(issuer, fetch)
           return undefined
         } catch (error) {
-          return calls > 0 ? undefined : `without having read anything it throws: ${messageOf(error)}`
+          return calls > 0 ? undefined : `it throws before any request: ${messageOf(error)}`
         }
       },
     },
     {
       code: 'METADATA_MALFORMED',
-      statement: 'answers with the document of the issuer, or with nothing',
-      advice: 'answer the object as it was read, or undefined when it knows nothing of that issuer',
+      statement: 'returns the document of the issuer, or nothing',
+      advice: 'return the object unchanged, or undefined for an unknown issuer',
       async check(metadata) {
         const issuer = unknownIssuer()
         const answer = await answerOf(metadata, issuer, serving(documentOf(issuer)))
         if (answer === undefined) return undefined
         return isObject(answer) && answer['issuer'] !== undefined
           ? undefined
-          : 'its answer is no document of an issuer'
+          : 'it returns no document of an issuer'
       },
     },
     {
@@ -81,9 +81,7 @@ export const issuerMetadataConformance: ConformanceSuite<IssuerMetadata> = {
         const issuer = unknownIssuer()
         return firstFault(untrusted(issuer), async (document) => {
           const answer = await answerOf(metadata, issuer, serving(document))
-          return answer === undefined
-            ? undefined
-            : 'it answers although the document names another issuer, or none'
+          return answer === undefined ? undefined : 'it returns a document that names another issuer, or none'
         })
       },
     },

@@ -25,13 +25,13 @@ export const backgroundTaskConformance: ConformanceSuite<BackgroundTask> = {
     },
     {
       code: 'TASK_ENDLESS',
-      statement: 'is over soon after it was asked to end, perhaps twice',
-      advice: 'take up nothing new, finish or abort what is open, and settle `over`',
+      statement: 'is over soon after `end` was called, perhaps twice',
+      advice: 'start nothing new, finish or abort open work, and settle `over`',
       async check(task, { timeout }) {
         task.end()
         task.end()
         try {
-          const late = (): Error => new Error(`${timeout / 1000} s after it was asked to end it is not over`)
+          const late = (): Error => new Error(`it is not over ${timeout / 1000} s after \`end\` was called`)
           await within(timeout, Promise.resolve(task.over), late)
           return undefined
         } catch (error) {
@@ -51,14 +51,14 @@ export const healthConformance: ConformanceSuite<Health> = {
     {
       code: 'HEALTH_THROWS',
       statement: 'always answers',
-      advice: "answer { status: 'down', reason } instead",
+      advice: "return { status: 'down', reason } instead",
       check: (health) => thrownBy(() => health.check()),
     },
     {
       code: 'HEALTH_MALFORMED',
-      statement: 'says at once how it is, and a reason when it is not well',
+      statement: 'reports its status at once, with a reason unless it is ok',
       advice:
-        "answer { status: 'ok' }, or 'degraded' or 'down' with a reason; it asks nobody, so it never waits",
+        "return { status: 'ok' }, or 'degraded' or 'down' with a reason; send no request, so that it never waits",
       check(health) {
         let state: unknown
         if (thrownBy(() => (state = health.check())) !== undefined) return undefined
@@ -92,7 +92,7 @@ export const listenerConformance: ConformanceSuite<Listener> = {
     {
       code: 'LISTENER_LIMITS',
       statement:
-        'limits connections and times by positive whole numbers, or not at all; its drain delay may be 0',
+        'has positive whole numbers as limits of connections and times, or none; its drain delay may be 0',
       advice: 'leave a limit out for the default: 0 refuses every connection, or waits for ever',
       check({ maxConnections, headersTimeout, keepAliveTimeout, drainDelay }) {
         const limits = {
@@ -121,21 +121,24 @@ export const publicAddressConformance: ConformanceSuite<PublicAddress> = {
       code: 'ORIGIN_MALFORMED',
       statement: 'has an origin as a browser writes it, or none yet',
       advice:
-        "answer `new URL(text).origin`, such as https://a.example: it is compared with a caller's `Origin`",
+        "return `new URL(text).origin`, such as https://a.example: guards compare it with a caller's `Origin`",
       check: ({ origin }) => (origin === undefined || isOrigin(origin) ? undefined : MALFORMED),
     },
     {
       code: 'ORIGIN_UNTOLD',
-      statement: 'tells the origin that is known to whoever begins to watch',
-      advice: 'let `watch` call the function at once when the origin is known, and again for every other one',
+      statement: 'calls a new watcher with the known origin',
+      advice:
+        'let `watch` call the function at once when the origin is known, and again for every later origin',
       async check(address) {
-        const told: unknown[] = []
-        address.watch((origin) => void told.push(origin))
+        const origins: unknown[] = []
+        address.watch((origin) => void origins.push(origin))
         // A promise that is settled already counts as at once.
         await new Promise((resolve) => void setImmediate(resolve))
         if (address.origin === undefined)
-          return told.length === 0 ? undefined : 'it tells an origin that it does not have'
-        return told.includes(address.origin) ? undefined : 'the origin is known, and not told'
+          return origins.length === 0 ? undefined : 'it calls a watcher with an origin that it does not have'
+        return origins.includes(address.origin)
+          ? undefined
+          : 'it does not call a watcher with the known origin'
       },
     },
   ],
@@ -146,9 +149,9 @@ export const publicPathConformance: ConformanceSuite<PublicPath> = {
   requirements: [
     {
       code: 'PATH_MALFORMED',
-      statement: 'opens a plain path below /',
+      statement: 'is a plain path below /',
       advice:
-        'give a path such as /registry/public: a pattern or an encoding is compared as text, and never matches',
+        'give a path such as /registry/public: the gate compares patterns and encodings as text, so they never match',
       check: (path) =>
         /^(?:\/(?!\.{1,2}(?:\/|$))[^/\s?#%*:]+)+\/?$/.test(path)
           ? undefined
@@ -194,8 +197,9 @@ export const resourceMetadataConformance: ConformanceSuite<ResourceMetadata> = {
   requirements: [
     {
       code: 'RESOURCE_METADATA_MALFORMED',
-      statement: 'gives fields of the types that RFC 9728 has for them',
-      advice: 'give lists as arrays, also those of one: they are joined with the lists of other plugins',
+      statement: 'gives fields with the types of RFC 9728',
+      advice:
+        'give lists as arrays, also lists of one: the gateway joins them with the lists of other plugins',
       check: (document: unknown) =>
         isObject(document) && !Array.isArray(document)
           ? firstFault(Object.entries(document), ([field, value]) => {

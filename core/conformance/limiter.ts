@@ -21,7 +21,7 @@ const calling = (names: readonly string[]): McpMessage => ({
   })),
 })
 
-/** What it answers to one request after the other, until it refuses one. */
+/** The answers to one request after the other, until the limiter refuses one. */
 async function untilRefused(limiter: Limiter, key: LimitKey): Promise<readonly LimitAnswer[]> {
   const answers: LimitAnswer[] = []
   while (answers.length < MOST && (answers.at(-1) ?? 0) === 0) answers.push(await limiter.take(key, 1))
@@ -33,7 +33,7 @@ function faultOf(answer: unknown): string | undefined {
     ? answer
     : { wait: answer }
   if (typeof wait === 'number' && wait >= 0 && typeof limit === 'string') return undefined
-  return `it answers ${isJsonObject(answer) ? JSON.stringify(answer) : String(answer)}`
+  return `it returns ${isJsonObject(answer) ? JSON.stringify(answer) : String(answer)}`
 }
 
 export const limiterConformance: ConformanceSuite<Limiter> = {
@@ -41,7 +41,7 @@ export const limiterConformance: ConformanceSuite<Limiter> = {
   requirements: [
     {
       code: 'LIMIT_MALFORMED',
-      statement: 'answers with 0, or with the limit that is reached, whoever asks',
+      statement: 'returns 0 or the reached limit, for every caller',
       advice:
         'return 0 when the request may go on, else `{ wait, limit }` or milliseconds; names are any text',
       check: (limiter) =>
@@ -56,34 +56,34 @@ export const limiterConformance: ConformanceSuite<Limiter> = {
     },
     {
       code: 'LIMIT_SHARED',
-      statement: 'counts each caller at each address alone',
-      advice: 'count by the whole text of `caller` and `address`, and by nothing that others have too',
+      statement: 'counts each caller at each address separately',
+      advice: 'count by the whole text of `caller` and `address`, and by nothing that callers share',
       awaits: 10,
       async check(limiter) {
         const name = randomName()
         await untilRefused(limiter, keyOf(name))
         return (await limiter.take(keyOf(`${name}.`), 1)) === 0
           ? undefined
-          : 'it refuses one for what another did'
+          : 'it refuses one caller for the requests of another'
       },
     },
     {
       code: 'LIMIT_COST',
-      statement: 'never lets in what costs more than all that it would let in at once',
-      advice: 'count `cost`, and not requests; return Infinity for what could never go on',
+      statement: 'never admits a request that costs more than all requests that it would admit at once',
+      advice: 'count `cost`, not requests; return Infinity for a request that could never go on',
       awaits: 10,
       async check(limiter) {
         const answers = await untilRefused(limiter, keyOf(randomName()))
         if (answers.at(-1) === 0) return undefined
         const most = answers.length - 1
         return (await limiter.take(keyOf(randomName()), most + 1)) === 0
-          ? `it lets in ${most} one by one, and ${most + 1} at once`
+          ? `it admits ${most} requests one by one, and a request with cost ${most + 1}`
           : undefined
       },
     },
     {
       code: 'LIMIT_CALLS_MALFORMED',
-      statement: 'answers with 0, or with the limit that is reached, whatever is called',
+      statement: 'returns 0 or the reached limit, for all calls',
       advice:
         'return 0 when the calls may go on, else `{ wait, limit }` or milliseconds; names of tools are any text',
       check: (limiter) =>
@@ -101,7 +101,7 @@ export const limiterConformance: ConformanceSuite<Limiter> = {
     {
       code: 'LIMIT_BATCH',
       statement: 'counts each call of a batch like a request',
-      advice: 'in `takeCalls` count one less than there are calls, by what `take` counts by',
+      advice: 'in `takeCalls` count all calls but one, under the same key as `take`',
       awaits: 10,
       async check(limiter) {
         const answers = await untilRefused(limiter, keyOf(randomName()))
@@ -111,7 +111,7 @@ export const limiterConformance: ConformanceSuite<Limiter> = {
         await limiter.take(key, 1)
         const names = Array.from({ length: most + 1 }, () => randomName())
         return (await limiter.takeCalls(key, calling(names))) === 0
-          ? `it lets in ${most} one by one, and ${most + 1} in one batch`
+          ? `it admits ${most} requests one by one, and ${most + 1} calls in one batch`
           : undefined
       },
     },

@@ -24,7 +24,7 @@ const endsOf = (request: FastifyRequest): readonly EndedRequest[] => {
   ]
 }
 
-/** With requests of nobody and of somebody. */
+/** Requests without and with an identity. */
 async function firstOf(
   context: ConformanceContext,
   check: (ended: EndedRequest) => CheckResult,
@@ -42,21 +42,21 @@ export const accessSinkConformance: ConformanceSuite<AccessSink> = {
   requirements: [
     {
       code: 'ACCESS_FROM',
-      statement: 'says from which status on it wants requests',
-      advice: 'let `from` be 400 for those that were refused or failed, or 0 for every one',
+      statement: 'declares the lowest status that it wants',
+      advice: 'set `from` to 400 for refused and failed requests, or to 0 for all',
       check: ({ from }) => ([0, 400].includes(from) ? undefined : `\`from\` is ${String(from)}`),
     },
     {
       code: 'ACCESS_THROWS',
-      statement: 'takes every request that has ended',
-      advice: 'catch what your own writing throws; a request may have no identity and no route',
+      statement: 'accepts every request that has ended',
+      advice: 'catch the errors of your own writing; a request may have no identity and no route',
       check: (sink, context) => firstOf(context, (ended) => thrownBy(() => sink.ended(ended))),
     },
     {
       code: 'ACCESS_ANSWERS',
-      statement: 'keeps nobody waiting',
+      statement: 'returns at once',
       advice:
-        'queue what takes time and return at once: a promise is not awaited, and nobody catches its failure',
+        'queue work that takes time: the gateway does not await a promise, and does not catch its rejection',
       check: (sink, context) => firstOf(context, (ended) => answeredBy(() => sink.ended(ended))),
     },
   ],
@@ -96,21 +96,21 @@ export const auditSinkConformance: ConformanceSuite<AuditSink> = {
   requirements: [
     {
       code: 'SINK_THROWS',
-      statement: 'takes every event',
-      advice: 'catch what your own writing throws',
+      statement: 'accepts every event',
+      advice: 'catch the errors of your own writing',
       check: (sink) => firstFault(EVENTS, (each) => thrownBy(() => sink({ ...each }))),
     },
     {
       code: 'SINK_ANSWERS',
-      statement: 'keeps nobody waiting',
+      statement: 'returns at once',
       advice:
-        'queue what takes time and return at once: a promise is not awaited, and nobody catches its failure',
+        'queue work that takes time: the gateway does not await a promise, and does not catch its rejection',
       check: (sink) => firstFault(EVENTS, (each) => answeredBy(() => sink({ ...each }))),
     },
     {
       code: 'EVENT_CHANGED',
-      statement: 'leaves the event as it is',
-      advice: 'take a copy: the next sink gets this very event',
+      statement: 'leaves the event unchanged',
+      advice: 'copy the event before you change it: the next sink gets the same object',
       check: (sink) =>
         firstFault(EVENTS, (each) => {
           const given = { ...each }
@@ -141,13 +141,13 @@ export const telemetryConformance: ConformanceSuite<Telemetry> = {
   requirements: [
     {
       code: 'TELEMETRY_THROWS',
-      statement: 'takes every measurement, the same instrument again and again',
-      advice: 'make an instrument when it is first seen, and catch what your own sending throws',
+      statement: 'accepts every measurement, also repeated ones of an instrument',
+      advice: 'make an instrument at its first measurement, and catch the errors of your own sending',
       check: (telemetry) => firstFault(MEASURED, (each) => thrownBy(() => telemetry.measure(...each))),
     },
     {
       code: 'TELEMETRY_ANSWERS',
-      statement: 'keeps nobody waiting',
+      statement: 'returns at once',
       advice: 'collect, and send from a timer that `onStop` ends: this runs for every request',
       check: (telemetry) => firstFault(MEASURED, (each) => answeredBy(() => telemetry.measure(...each))),
     },
@@ -187,7 +187,7 @@ const ENDS: readonly TraceEnd[] = [
   { ...END, status: 403, outcome: 'denied', causes: ['denied', 'scope'] },
 ]
 
-/** With each of the sample requests, whatever it calls. */
+/** Runs with each of the sample requests, whatever it calls. */
 const firstTraced = (
   context: ConformanceContext,
   check: (beginning: TraceBeginning) => CheckResult | Promise<CheckResult>,
@@ -196,7 +196,7 @@ const firstTraced = (
     firstFault(MESSAGES, (message) => check({ request, message, startedAt })),
   )
 
-/** What is wrong with a trace from its start to its end. */
+/** The fault of a trace, from its start to its end. */
 const lifeOf = (trace: Trace, end: TraceEnd): CheckResult =>
   answeredBy(() => trace.part?.({ name: 'verification', startedAt, endedAt: startedAt + 1 })) ??
   answeredBy(() =>
@@ -204,7 +204,7 @@ const lifeOf = (trace: Trace, end: TraceEnd): CheckResult =>
   ) ??
   answeredBy(() => trace.end?.(end))
 
-/** `undefined` when it throws, which is reported by another requirement. */
+/** `undefined` when it throws; another requirement reports that. */
 function startedBy(tracer: Tracer, beginning: TraceBeginning): Trace | undefined {
   try {
     return tracer.start(beginning)
@@ -218,8 +218,8 @@ export const tracerConformance: ConformanceSuite<Tracer> = {
   requirements: [
     {
       code: 'TRACER_THROWS',
-      statement: 'takes every request, to its end',
-      advice: 'catch what your own sending throws; a parent may be anything that a caller wrote',
+      statement: 'accepts every request, to its end',
+      advice: 'catch the errors of your own sending; a caller may send any text as parent',
       check: (tracer, context) =>
         firstTraced(context, (beginning) =>
           firstFault(ENDS, (end) => thrownBy(() => lifeOf(tracer.start(beginning), end))),
@@ -227,9 +227,9 @@ export const tracerConformance: ConformanceSuite<Tracer> = {
     },
     {
       code: 'TRACER_ANSWERS',
-      statement: 'keeps nobody waiting',
+      statement: 'returns at once',
       advice:
-        'queue what takes time and return at once: a promise is not awaited, and nobody catches its failure',
+        'queue work that takes time: the gateway does not await a promise, and does not catch its rejection',
       check: (tracer, context) =>
         firstTraced(context, (beginning) =>
           firstFault(ENDS, (end) => {
@@ -240,7 +240,7 @@ export const tracerConformance: ConformanceSuite<Tracer> = {
     },
     {
       code: 'TRACE_ID',
-      statement: 'gives each trace an id and headers that can be sent on',
+      statement: 'gives each trace an id and valid headers for the target',
       advice:
         'let `traceId` be 32 hexadecimal digits, not all zero, and `headers` a `traceparent` with this id',
       check: (tracer, context) =>
@@ -263,7 +263,7 @@ function faultOfIds({ traceId, headers }: Trace): CheckResult {
   return `the headers have ${JSON.stringify(parents)} for \`traceparent\``
 }
 
-/** What a call throws. A promise that it answers is reported by another requirement, and its failure by none. */
+/** The error of a call. Other requirements report a promise; no requirement reports its rejection. */
 export function thrownBy(call: () => unknown): string | undefined {
   try {
     const answer = call()
@@ -274,12 +274,14 @@ export function thrownBy(call: () => unknown): string | undefined {
   }
 }
 
-/** That a call answers nothing, since nobody waits for it. What it throws is reported by another requirement. */
+/**
+ * Checks that a call returns nothing, since the gateway does not wait for it. Another requirement reports its error.
+ */
 function answeredBy(call: () => unknown): string | undefined {
   let answer: unknown
   const thrown = thrownBy(() => {
     answer = call()
     return answer
   })
-  return thrown !== undefined || answer === undefined ? undefined : 'it answers something, perhaps a promise'
+  return thrown !== undefined || answer === undefined ? undefined : 'it returns a value, perhaps a promise'
 }

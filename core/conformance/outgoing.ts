@@ -27,7 +27,7 @@ const REFUSED = { status: 401, attempt: 1, challenges: ['Bearer error="invalid_t
 
 function malformed(presented: unknown): string | undefined {
   if (presented === undefined) return undefined
-  if (!isObject(presented)) return 'what it presents is no object'
+  if (!isObject(presented)) return 'its credential is no object'
   const { header, value, expiresAt } = presented
   if (typeof header !== 'string' || !/^[!#$%&'*+.^_`|~\da-z-]+$/.test(header)) {
     return `its header is not the name of a header in lower case: ${JSON.stringify(header)}`
@@ -38,7 +38,7 @@ function malformed(presented: unknown): string | undefined {
   return seconds ? undefined : '`expiresAt` is in seconds since the epoch, not in milliseconds'
 }
 
-/** Asks it twice: alone, and after another credential of the list. */
+/** Calls it twice: alone, and after another credential of the list. */
 async function presented(
   context: ConformanceContext,
   check: (
@@ -71,8 +71,8 @@ export const credentialConformance: ConformanceSuite<Credential> = {
     },
     {
       code: 'CREDENTIAL_THROWS',
-      statement: 'presents a credential, or says on purpose why there is none',
-      advice: 'throw an UpstreamError with a code and a status: callers get these, and nothing else',
+      statement: 'presents a credential, or throws a GatewayError that says why there is none',
+      advice: 'throw an UpstreamError with a code and a status: callers get only these',
       check: (credential, context) =>
         presented(context, async (present) => {
           try {
@@ -85,33 +85,34 @@ export const credentialConformance: ConformanceSuite<Credential> = {
     },
     {
       code: 'CREDENTIAL_MALFORMED',
-      statement: 'presents what can be sent',
-      advice: 'answer { header, value } with the name in lower case, or undefined when it has nothing to add',
+      statement: 'presents a credential that can be sent',
+      advice:
+        'return { header, value } with the name in lower case, or undefined when there is nothing to add',
       check: (credential, context) =>
         presented(context, async (present) => malformed(await present(credential).catch(() => undefined))),
     },
     {
       code: 'HELD_CHANGED',
-      statement: 'leaves what the credential before it holds as it is',
-      advice: 'answer a new object: the one before may be remembered, and used for other requests',
+      statement: 'leaves the credential before it unchanged',
+      advice: 'return a new object: the credential before it may be cached, and used for other requests',
       check: (credential, context) =>
         presented(context, async (present, held) => {
           await present(credential).catch(() => {})
           const same = held === undefined || JSON.stringify(held) === JSON.stringify(HELD)
-          return same ? undefined : 'it changes what the one before it holds'
+          return same ? undefined : 'it changes the credential before it'
         }),
     },
     {
       code: 'RENEW_MALFORMED',
-      statement: 'says by true or false whether another try is worth it',
-      advice: 'answer `true` only when the next `present` gives something new; throw nothing',
+      statement: 'returns true or false for whether another try makes sense',
+      advice: 'return `true` only when the next `present` returns a new credential; throw nothing',
       async check(credential, context) {
         let fault: CheckResult
         await context.authenticatedRequest(async (request) => {
           try {
             const answer: unknown = await credential.renew?.(request, REFUSED)
             if (answer !== undefined && typeof answer !== 'boolean')
-              fault = 'it answers neither true nor false'
+              fault = 'it returns neither true nor false'
           } catch (error) {
             if (!(error instanceof GatewayError)) fault = `it throws: ${messageOf(error)}`
           }
@@ -128,8 +129,8 @@ export const headerSourceConformance: ConformanceSuite<HeaderSource> = {
   requirements: [
     {
       code: 'HEADERS_THROW',
-      statement: 'answers every request',
-      advice: 'answer an empty list when there is nothing to add',
+      statement: 'returns headers for every request',
+      advice: 'return an empty list when there is nothing to add',
       check: (source, context) =>
         firstFaultyHeader(
           context,
@@ -141,7 +142,7 @@ export const headerSourceConformance: ConformanceSuite<HeaderSource> = {
     {
       code: 'HEADERS_UNDECLARED',
       statement: 'adds only headers that it names',
-      advice: 'list every header in `names`, in lower case: the copies of the caller are removed by it',
+      advice: 'list every header in `names`, in lower case: the gateway removes these headers of the caller',
       async check(source, context) {
         const mixed = source.names.filter((name) => name !== name.toLowerCase())
         if (mixed.length > 0) return `not in lower case: ${mixed.join(', ')}`
@@ -152,11 +153,12 @@ export const headerSourceConformance: ConformanceSuite<HeaderSource> = {
     },
     {
       code: 'HEADERS_MALFORMED',
-      statement: 'adds what can be sent',
-      advice: 'give pairs of a name and a value, without control characters, and none that frames a message',
+      statement: 'adds headers that can be sent',
+      advice:
+        'return pairs of a name and a value, without control characters, and no header that frames a message',
       async check(source, context) {
         const bad = source.names.find((name) => !headerName().safeParse(name).success)
-        if (bad !== undefined) return `a gateway never sends "${bad}" for anybody`
+        if (bad !== undefined) return `a plugin may not send "${bad}"`
         return firstFaultyHeader(context, source, ([, value]) =>
           typeof value === 'string' && isHeaderValue(value)
             ? undefined
@@ -178,7 +180,7 @@ async function firstFaultyHeader(
   await context.anonymousRequests((request) => {
     try {
       const answer: unknown = source.headers(request)
-      if (!Array.isArray(answer)) fault ??= thrown(new Error('its answer is no list'))
+      if (!Array.isArray(answer)) fault ??= thrown(new Error('it returns no list'))
       else
         for (const header of answer) fault ??= Array.isArray(header) ? check(header) : 'a header is no pair'
     } catch (error) {
@@ -200,13 +202,13 @@ export const tunnelConformance: ConformanceSuite<Tunnel> = {
     {
       code: 'TUNNEL_UNNAMED',
       statement: 'has a name and a key',
-      advice: 'set `name` for the log, and `key` to everything it was set up with, without secrets',
+      advice: 'set `name` for the log, and `key` to a text of all its options, without secrets',
       check: ({ name, key }) => ([name, key].every(isText) ? undefined : 'one of them is empty, or no text'),
     },
     {
       code: 'ABORT_IGNORED',
       statement: 'stops opening when its signal is aborted',
-      advice: 'hand the signal to everything that waits, and leave nothing behind',
+      advice: 'pass the signal to everything that waits, and leave no process or connection',
       awaits: 2,
       async check(tunnel) {
         const controller = new AbortController()
@@ -227,8 +229,8 @@ export const tunnelConformance: ConformanceSuite<Tunnel> = {
     },
     {
       code: 'TUNNEL_MALFORMED',
-      statement: 'opens, reports its end, and can be closed twice',
-      advice: 'answer { url, lost, close }: `lost` settles after `close` too, and never rejects',
+      statement: 'opens, reports its loss, and can be closed twice',
+      advice: 'return { url, lost, close }: `lost` settles after `close` too, and never rejects',
       awaits: 3,
       check: opened,
     },
@@ -240,7 +242,7 @@ async function opened(tunnel: Tunnel, { timeout }: ConformanceContext): Promise<
   try {
     open = await tunnel.open(LOCAL, AbortSignal.timeout(timeout))
   } catch (error) {
-    // That the other side cannot be reached from here is no fault of it.
+    // A tunnel whose other side cannot be reached from here is not at fault.
     return new Inconclusive(`it did not open: ${messageOf(error)}`)
   }
   const fault = faultOf(open)
@@ -249,7 +251,7 @@ async function opened(tunnel: Tunnel, { timeout }: ConformanceContext): Promise<
   const late = (): Error => new Error('`lost` does not settle after `close`')
   const reason = await within(timeout, open.lost, late)
   await open.close()
-  return typeof reason === 'string' ? undefined : '`lost` gives no reason'
+  return typeof reason === 'string' ? undefined : '`lost` resolves without a reason'
 }
 
 function faultOf(open: unknown): string | undefined {

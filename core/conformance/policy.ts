@@ -71,37 +71,37 @@ export const policyConformance: ConformanceSuite<Policy> = {
   requirements: [
     {
       code: 'POLICY_MALFORMED',
-      statement: 'answers whatever a caller sends, also one without an identity',
+      statement: 'judges all calls, also of callers without an identity',
       advice:
-        'answer { allowed: true }, or { allowed: false, reason } with a sentence; throw for nothing that a caller can send',
+        'return { allowed: true }, or { allowed: false, reason } with a sentence; throw for no call that a caller can send',
       awaits: 10,
       check: (policy, context) =>
         forEachQuestion(context, async (question) => judgementFault(await policy.judge(question))),
     },
     {
       code: 'POLICY_UNSTABLE',
-      statement: 'answers the same question alike',
-      advice: 'go by the question, and by nothing that another question changed',
+      statement: 'gives the same judgement on the same question',
+      advice: 'decide by the question alone, and by nothing that another question changed',
       awaits: 10,
       check: (policy, context) =>
         forEachQuestion(context, async (question) => {
           const first = JSON.stringify(await policy.judge(question))
           const again = await policy.judge({ ...question })
-          return first === JSON.stringify(again) ? undefined : 'it answers the same question in two ways'
+          return first === JSON.stringify(again) ? undefined : 'it gives two judgements on the same question'
         }),
     },
     {
       code: 'POLICY_LISTS',
-      statement: 'shows what it allows and what lacks nothing but a scope, and nothing else',
+      statement: 'shows exactly the items that it allows, or that lack nothing but a scope',
       advice:
-        'answer one boolean for each item, in order: true for what `judge` allows for its call, or denies with `scopes`',
+        'return one boolean for each item, in order: true if `judge` allows its call, or denies it with `scopes`',
       awaits: 10,
       check: listsAreRight,
     },
     {
       code: 'POLICY_CHANGES',
-      statement: 'leaves the question as it is',
-      advice: 'take a copy: the next policy, and the target, get this very call',
+      statement: 'leaves the question unchanged',
+      advice: 'copy the call before you change it: the next policy, and the target, get the same object',
       awaits: 10,
       check: (policy, context) =>
         forEachQuestion(context, async (question) => {
@@ -127,12 +127,12 @@ async function listsAreRight(policy: Policy, context: ConformanceContext): Promi
   return forEachCaller(context, async (caller) => {
     const shown: unknown = await policy.shows(caller, [...listed, ...templates])
     if (!Array.isArray(shown) || shown.length !== listed.length + templates.length)
-      return 'it does not answer one boolean for each item'
-    if (!shown.every((each) => typeof each === 'boolean')) return 'an answer is no boolean'
+      return 'it does not return one boolean for each item'
+    if (!shown.every((each) => typeof each === 'boolean')) return 'an item of the result is no boolean'
     for (const [index, subject] of listed.entries()) {
       const judgement = await policy.judge({ ...caller, call: callOf(subject), subject })
       if (shown[index] !== isOpen(judgement))
-        return `a ${subject.kind} is ${shown[index] ? 'shown, and denied' : 'hidden, and open'}`
+        return `a ${subject.kind} is ${shown[index] ? 'shown, but denied' : 'hidden, but allowed'}`
     }
     return undefined
   })
@@ -141,8 +141,7 @@ async function listsAreRight(policy: Policy, context: ConformanceContext): Promi
 const isOpen = (judgement: Judgement): boolean => judgement.allowed || judgement.scopes !== undefined
 
 function judgementFault(judgement: unknown): string | undefined {
-  if (!isObject(judgement) || typeof judgement['allowed'] !== 'boolean')
-    return 'it answers something else than a judgement'
+  if (!isObject(judgement) || typeof judgement['allowed'] !== 'boolean') return 'it returns no judgement'
   if (judgement['allowed']) return undefined
   const { reason, rule, scopes } = judgement
   if (!isText(reason)) return 'it denies without a reason'
@@ -152,7 +151,7 @@ function judgementFault(judgement: unknown): string | undefined {
   return isScopes ? undefined : '`scopes` is no list of scopes with at least one'
 }
 
-/** A policy that throws here is reported by another requirement. */
+/** Another requirement reports a policy that throws here. */
 async function answerOf<T>(call: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await call()

@@ -33,15 +33,15 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
         const event = await publish(publications, 'a/one', '1')
         const { action, before, after } = event
         if (action !== 'publish' || before !== undefined || after.status !== 'active')
-          return 'its event is not that of a new, active version'
+          return 'its event does not describe a new, active version'
         const again = await refusal(publish(publications, 'a/one', '1'))
         await publications.setStatus({ name: 'a/one' }, { status: 'deleted' }, actor)
         const afterwards = await refusal(publish(publications, 'a/one', '1'))
         const { texts } = await readAll(publications)
         if (texts.length !== 1 || !texts[0]?.startsWith(`{"server":${DOCUMENT}`))
-          return 'the bytes of a document are others than those that were sent'
+          return 'it stores other bytes of a document than were sent'
         const { publishedAt } = stateOf(texts[0])
-        if (publishedAt !== event.at) return 'it was not published when its event was'
+        if (publishedAt !== event.at) return 'its date of publication differs from that of its event'
         return (
           expects(again, '409 VERSION_EXISTS', 'a version is published twice') ??
           expects(afterwards, '409 VERSION_EXISTS', 'a deleted version is published again')
@@ -50,8 +50,8 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
     },
     {
       code: 'RACE_LOST',
-      statement: 'lets exactly one of many that publish a version at once have it',
-      advice: 'decide where it is stored, such as by a unique index',
+      statement: 'lets exactly one of many concurrent publishers of a version succeed',
+      advice: 'decide in the store, such as by a unique index',
       awaits: 4,
       async check(store) {
         const publications = await store.open(randomName())
@@ -60,19 +60,18 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
           names.map(async (name) => ({ name, result: await refusal(publish(publications, name, '1')) })),
         )
         const odd = results.find(({ result }) => !['not refused', '409 VERSION_EXISTS'].includes(result))
-        if (odd !== undefined) return `one of 200 got "${odd.result}"`
+        if (odd !== undefined) return `one of 200 publications got "${odd.result}"`
         const winners = results.filter(({ result }) => result === 'not refused').map(({ name }) => name)
         if (winners.length !== 20 || new Set(winners).size !== 20)
-          return `${winners.length} of 200 won, for 20 names`
+          return `${winners.length} of 200 publications succeeded, for 20 names`
         const { texts } = await readAll(publications)
         return texts.length === 20 ? undefined : `${texts.length} versions are stored instead of 20`
       },
     },
     {
       code: 'STATUS_WRONG',
-      statement: 'sets the status of one version or of all, and stores nothing where nothing changes',
-      advice:
-        'compare status and message with what is stored, and leave out those that are as they should be',
+      statement: 'sets the status of one version or of all, and stores nothing when nothing changes',
+      advice: 'compare status and message with the stored ones, and leave out versions that need no change',
       awaits: 12,
       async check(store) {
         const publications = await store.open(randomName())
@@ -80,16 +79,16 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
         await publish(publications, 'a/one', '2')
         const noted: PublicationState = { status: 'deprecated', statusMessage: 'use "two"' }
         const [first, ...more] = await publications.setStatus({ name: 'a/one', version: '1' }, noted, actor)
-        if (first?.version !== '1' || more.length > 0)
-          return 'another version is changed than the one that was meant'
+        if (first?.version !== '1' || more.length > 0) return 'it changes another version than the named one'
         if (first.before?.status !== 'active' || first.after.statusMessage !== noted.statusMessage)
-          return 'an event does not say what was before, and what is after'
+          return 'an event lacks the state before or after'
         const all = await publications.setStatus({ name: 'a/one' }, noted, actor)
-        if (all.length !== 1 || all[0]?.version !== '2') return 'what is as it should be is changed again'
+        if (all.length !== 1 || all[0]?.version !== '2')
+          return 'it changes a version that has the status already'
         const { revision } = await readAll(publications)
         const none = await publications.setStatus({ name: 'a/one' }, noted, actor)
         if (none.length > 0 || (await readAll(publications, revision)).kind !== 'unchanged')
-          return 'something is stored although nothing changes'
+          return 'it stores an event although nothing changes'
         await publications.setStatus({ name: 'a/one', version: '1' }, { status: 'deprecated' }, actor)
         const [changed] = (await readAll(publications, revision)).texts.map(stateOf)
         if (changed === undefined || changed.statusMessage !== undefined)
@@ -120,16 +119,20 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
           actor,
         )
         const events = await publications.history('a/one', 10)
-        const told = events.map(({ name, version, action }) => `${name}@${version} ${action}`)
+        const descriptions = events.map(({ name, version, action }) => `${name}@${version} ${action}`)
         const order = events.map(({ at }) => at)
         if (order.join() !== order.toSorted().toReversed().join()) return 'a later event has an earlier time'
-        if (!isSameActor(events[0]?.actor, actor)) return 'who did it is lost'
+        if (!isSameActor(events[0]?.actor, actor)) return 'an event loses its actor'
         const [last] = await publications.history('a/one', 1)
         const publisher = await publications.publisher({ name: 'a/one', version: '1' })
         return (
-          expects(told.join(', '), 'a/one@1 status, a/one@2 publish, a/one@1 publish', 'the history') ??
+          expects(
+            descriptions.join(', '),
+            'a/one@1 status, a/one@2 publish, a/one@1 publish',
+            'the history',
+          ) ??
           expects(JSON.stringify(last), JSON.stringify(events[0]), 'the newest event alone') ??
-          (isSameActor(publisher, actor) ? undefined : 'who published a version is lost') ??
+          (isSameActor(publisher, actor) ? undefined : 'the publisher of a version is lost') ??
           expects(
             String((await publications.history('a/none', 5)).length),
             '0',
@@ -140,27 +143,27 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
     },
     {
       code: 'CHANGES_WRONG',
-      statement: 'reads everything, what changed since a revision, or that nothing did',
+      statement: 'reads everything, the changes since a revision, or that nothing changed',
       advice: 'raise the revision with each change, in the same transaction',
       awaits: 12,
       async check(store) {
         const publications = await store.open(randomName())
-        if ((await readAll(publications)).texts.length > 0) return 'it has what nobody published'
+        if ((await readAll(publications)).texts.length > 0) return 'it has contents that were never published'
         await publish(publications, 'a/one', '1')
         const first = await readAll(publications)
-        if (first.kind !== 'whole' || first.texts.length !== 1)
-          return 'the whole is not all that was published'
+        if (first.kind !== 'whole' || first.texts.length !== 1) return 'the whole lacks a published version'
         if ((await readAll(publications, first.revision)).kind !== 'unchanged')
-          return 'a change is told that there was not'
+          return 'it reports a change although nothing changed'
         await publish(publications, 'a/two', '1')
         await publications.setStatus({ name: 'a/two' }, { status: 'deprecated' }, actor)
         await publications.setStatus({ name: 'a/two' }, { status: 'deleted' }, actor)
         const changes = await readAll(publications, first.revision)
         if (changes.kind !== 'changes' || changes.texts.length !== 1)
-          return 'a version that changed several times is not given once'
-        if (stateOf(changes.texts[0] ?? '').status !== 'deleted') return 'a version is not given as it is now'
+          return 'it does not return a version that changed several times exactly once'
+        if (stateOf(changes.texts[0] ?? '').status !== 'deleted')
+          return 'it does not return a version in its current state'
         const whole = await readAll(publications)
-        if (whole.texts.length !== 2) return 'a deleted version is not given'
+        if (whole.texts.length !== 2) return 'it does not return a deleted version'
         return whole.texts.includes(changes.texts[0] ?? '')
           ? undefined
           : 'a version has other bytes in the whole'
@@ -169,7 +172,7 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
     {
       code: 'VERSIONS_UNBOUNDED',
       statement: 'refuses more versions of a name than it may have',
-      advice: 'count them where they are stored, and refuse with 409 TOO_MANY_VERSIONS',
+      advice: 'count them in the store, and refuse with 409 TOO_MANY_VERSIONS',
       awaits: 6,
       async check(store) {
         const publications = await store.open(randomName())
@@ -180,19 +183,19 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
           expects(
             await refusal(publish(publications, 'a/one', '3', TWO)),
             '409 TOO_MANY_VERSIONS',
-            'a third of two',
+            'a third version where two are allowed',
           ) ??
           expects(
             await refusal(publish(publications, 'a/one', '2', TWO)),
             '409 VERSION_EXISTS',
-            'a version that is there',
+            'a version that exists',
           )
         )
       },
     },
     {
       code: 'NAMES_MIXED',
-      statement: 'keeps names, versions and sources apart, whatever they are called',
+      statement: 'separates names, versions and sources, whatever their texts are',
       advice: 'pass names as values, and compare them byte for byte',
       awaits: 5 * ODD_NAMES.length,
       async check(store) {
@@ -203,7 +206,7 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
           await publish(publications, name, name)
           const [event] = await publications.history(name, 5)
           if (event?.name !== name || event.version !== name)
-            return `${JSON.stringify(name)} has another name now`
+            return `${JSON.stringify(name)} comes back under another name`
           await publish(other, name, name)
           return expects(
             await refusal(publish(publications, name, name)),
@@ -213,13 +216,13 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
         })
         if (fault !== undefined) return fault
         const { texts } = await readAll(publications)
-        return expects(String(texts.length), String(ODD_NAMES.length), 'how many there are')
+        return expects(String(texts.length), String(ODD_NAMES.length), 'the number of versions')
       },
     },
     {
       code: 'WATCH_SILENT',
-      statement: 'wakes who watches, until the watch is ended',
-      advice: 'call `changed` after a change is stored, and return the function that ends it',
+      statement: 'notifies watchers, until their watch is ended',
+      advice: 'call `changed` after a change is stored, and return a function that ends the watch',
       awaits: 3,
       async check(store, { timeout }) {
         const publications = await store.open(randomName())
@@ -228,7 +231,7 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
           end = publications.watch(resolve)
         })
         await publish(publications, 'a/one', '1')
-        const late = (): Error => new Error('nobody is woken after a publication')
+        const late = (): Error => new Error('no watcher is notified of a publication')
         await within(timeout, woken, late)
         end()
         end()
@@ -239,6 +242,6 @@ export const publicationsConformance: ConformanceSuite<PublicationStore> = {
   ],
 }
 
-/** Whose issuer it was, and a provider without one, has a requirement of its own. */
+/** Ignores the issuer, which has a requirement of its own, also for a token without one. */
 const isSameActor = (found: PublicationActor | undefined, { provider, subject }: PublicationActor): boolean =>
   found?.provider === provider && found.subject === subject

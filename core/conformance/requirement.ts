@@ -3,7 +3,7 @@ import type { Many, One } from '../contract/capability.js'
 
 export { messageOf } from '../toolkit/message-of.js'
 
-/** What only the author of a plugin knows; without it the requirements that need it are skipped. */
+/** Values that only the author of a plugin knows; without them, the requirements that need them are skipped. */
 export interface Fixtures {
   /** A token that the authenticator accepts. */
   readonly token?: string
@@ -11,7 +11,7 @@ export interface Fixtures {
   readonly secret?: { readonly name: string; readonly value: string }
 }
 
-/** The gateway that was booted to test a plugin in. */
+/** The gateway that was booted to test a plugin. */
 export interface ConformanceContext {
   readonly fixtures: Fixtures
   /** Milliseconds that one promise of the plugin may take. */
@@ -22,23 +22,23 @@ export interface ConformanceContext {
   authenticatedRequest(check: (request: FastifyRequest) => unknown): Promise<void>
 }
 
-/** It could not be found out here whether a requirement is met. */
+/** The test could not find out whether a requirement is met. */
 export class Inconclusive {
   constructor(readonly reason: string) {}
 }
 
-/** What is wrong; nothing when the requirement is met. */
+/** The fault; nothing when the requirement is met. */
 export type CheckResult = string | Inconclusive | undefined
 
 /** One thing that a capability requires of its providers. */
 export interface Requirement<T> {
   /** For programs. */
   readonly code: string
-  /** What is required, as the end of a sentence that begins with the plugin. */
+  /** The requirement, as the end of a sentence that begins with the plugin. */
   readonly statement: string
-  /** What to do when it is not met. */
+  /** The advice for a requirement that is not met. */
   readonly advice: string
-  /** How many promises of the plugin it awaits, when more than one; each may take the whole timeout. */
+  /** How many promises of the plugin the check awaits, when more than one; each may take the whole timeout. */
   readonly awaits?: number
   check(provider: T, context: ConformanceContext): CheckResult | Promise<CheckResult>
 }
@@ -54,7 +54,7 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 
 export const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-/** The first of these that is wrong. */
+/** The first fault among these values. */
 export async function firstFault<T>(
   items: Iterable<T>,
   check: (item: T) => CheckResult | Promise<CheckResult>,
@@ -66,7 +66,7 @@ export async function firstFault<T>(
   return undefined
 }
 
-/** The first sample request for which something is wrong. */
+/** The first fault among the sample requests. */
 export async function firstFaultyRequest(
   context: ConformanceContext,
   check: (request: FastifyRequest) => CheckResult | Promise<CheckResult>,
@@ -86,13 +86,14 @@ export const hasName = <T extends { readonly name: string }>(code: string): Requ
   check: ({ name }) => (isText(name) ? undefined : '`name` is empty, or no text'),
 })
 
-/** That a request is read and not changed: the next in the list reads the same one. */
+/** Checks that a request is read and not changed: the next plugin in the list reads the same object. */
 export const leavesRequestUnchanged = <T>(
   call: (provider: T, request: FastifyRequest) => unknown,
 ): Requirement<T> => ({
   code: 'REQUEST_CHANGED',
-  statement: 'leaves the request as it came',
-  advice: 'take a copy: the next in the list, and the target, get this very request',
+  statement: 'leaves the request unchanged',
+  advice:
+    'copy the request before you change it: the next plugin in the list, and the target, get the same object',
   check: (provider, context) =>
     firstFaultyRequest(context, async (request) => {
       const before = snapshotOf(request)

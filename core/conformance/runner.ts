@@ -22,7 +22,7 @@ export interface ConformanceResult {
   readonly capability: string
   readonly requirement: Pick<Requirement<unknown>, 'code' | 'statement' | 'advice'>
   readonly state: 'passed' | 'failed' | 'inconclusive'
-  /** What is wrong, or why it could not be found out. */
+  /** The fault, or why the test could not find out. */
   readonly detail?: string
 }
 
@@ -30,7 +30,7 @@ export interface ConformanceOptions {
   readonly fixtures?: Fixtures
   /** Milliseconds that one promise of the plugin may take; 5000 by default. */
   readonly timeout?: number
-  /** Called before each requirement, so that a process outside knows which one does not end. */
+  /** Called before each requirement, so that another process can report which one does not end. */
   readonly onCheck?: (
     capability: string,
     requirement: Pick<Requirement<unknown>, 'code' | 'statement'>,
@@ -38,8 +38,8 @@ export interface ConformanceOptions {
 }
 
 /**
- * Tests what a list provides against the requirements of each capability. Its `plugin` comes first in the list, before
- * everything that could refuse or change a request.
+ * Tests the providers of a list against the requirements of each capability. Its `plugin` comes first in the list,
+ * before every plugin that could refuse or change a request.
  */
 export class ConformanceRunner {
   readonly plugin: Plugin
@@ -75,7 +75,7 @@ export class ConformanceRunner {
     })
   }
 
-  /** Every requirement for every provider, one after the other. The list has been booted. */
+  /** Checks every requirement for every provider, one after the other. The list must be booted. */
   async *run(app: FastifyInstance): AsyncGenerator<ConformanceResult> {
     const context = this.contextFor(app)
     for (const [suite, providers] of this.providers) {
@@ -151,8 +151,8 @@ async function resultOf<T>(
   } catch (error) {
     if (!(error instanceof TimedOut))
       return { ...about, state: 'failed', detail: `it throws: ${messageOf(error)}` }
-    const hangs = { code: 'HANGS', statement, advice: 'limit everything that waits: requests wait for it' }
-    return { ...about, requirement: hangs, state: 'failed', detail: `no answer after ${limit / 1000} s` }
+    const hangs = { code: 'HANGS', statement, advice: 'limit every wait: requests wait for the plugin' }
+    return { ...about, requirement: hangs, state: 'failed', detail: `no result after ${limit / 1000} s` }
   }
 }
 

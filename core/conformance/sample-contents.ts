@@ -8,7 +8,7 @@ interface SampleDocument extends StoredDocument {
   readonly text: string
 }
 
-// The text of a document is stored as it is: numbers, order and repeated members too.
+// A store keeps the text of a document unchanged: numbers, order and repeated members too.
 const document = (version: string, more = ''): SampleDocument => {
   const name = 'a.example/conformance'
   const text = `{"server":{"name":"${name}","version":${JSON.stringify(version)},"x":[1.0,1e400,12345678901234567890],"b":1,"a":"\\u0000\\ud800${more}","b":2},"_meta":{}}`
@@ -28,7 +28,7 @@ export const change = (given: Partial<ContentsChange>): ContentsChange => ({
 export const first = change({ changed: [one, two], all: [one, two], bookmark: '{"since":1}' })
 export const second = change({ changed: [changed], removed: [one], all: [changed] })
 
-/** What is read there, in one text, and the versions in it. */
+/** The stored text, and the versions in it. */
 async function readFrom(
   stored: StoredContents,
 ): Promise<{ readonly text: string; readonly versions: string }> {
@@ -40,25 +40,24 @@ async function readFrom(
   return { text: texts.join('\n'), versions: versions.toSorted().join() }
 }
 
-/** How the versions that are stored differ from these. */
+/** How the stored versions differ from these. */
 export async function faultIn(
   stored: StoredContents | undefined,
   expected: readonly SampleDocument[],
 ): Promise<string | undefined> {
-  if (stored === undefined) return 'nothing is there that was written'
+  if (stored === undefined) return 'the written contents are gone'
   return differenceOf(await readFrom(stored), expected)
 }
 
-/** How they differ from these, byte for byte, and from this bookmark. */
+/** How the stored contents differ from these, byte for byte, and from this bookmark. */
 export async function lossIn(
   stored: StoredContents | undefined,
   expected: readonly SampleDocument[],
   bookmark: string | undefined,
 ): Promise<string | undefined> {
-  if (stored === undefined) return 'nothing is there that was written'
+  if (stored === undefined) return 'the written contents are gone'
   const read = await readFrom(stored)
-  if (!expected.every(({ text }) => read.text.includes(text)))
-    return 'a document comes back changed, or not at all'
+  if (!expected.every(({ text }) => read.text.includes(text))) return 'a document is changed or missing'
   return stored.bookmark === bookmark ? differenceOf(read, expected) : 'the bookmark comes back changed'
 }
 
@@ -67,7 +66,5 @@ function differenceOf({ versions }: { readonly versions: string }, expected: rea
     .map(({ version }) => JSON.stringify(version))
     .toSorted()
     .join()
-  return versions === wanted
-    ? undefined
-    : `the versions ${versions || '(none)'} are there instead of ${wanted}`
+  return versions === wanted ? undefined : `it has the versions ${versions || '(none)'} instead of ${wanted}`
 }

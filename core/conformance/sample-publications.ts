@@ -16,7 +16,7 @@ export const actor: PublicationActor = {
 }
 const limits = { maxVersions: 1_000 }
 
-// Numbers, escapes, white space and repeated members that do not survive being parsed and written again.
+// Numbers, escapes, white space and repeated members, which parsing and writing again would change.
 export const DOCUMENT = Buffer.from(
   '{ "n": 1.0,\r\n\t"n": 1e400, "text": "\\u0061\\ud800 \u2028ä\u{1f600}", "list": [ ] }',
 )
@@ -39,7 +39,7 @@ export const publish = (
   by = actor,
 ) => publications.publish({ name, version, server: DOCUMENT }, by, { ...limits, ...more })
 
-/** The code and the status with which it is refused. */
+/** The status and the code of the refusal. */
 export async function refusal(work: Promise<unknown>): Promise<string> {
   try {
     await work
@@ -52,7 +52,7 @@ export async function refusal(work: Promise<unknown>): Promise<string> {
 export const expects = (found: string, expected: string, what: string): CheckResult =>
   found === expected ? undefined : `${what}: "${found}" instead of "${expected}"`
 
-/** What is read, by name and version. */
+/** The contents that a read returns, by name and version. */
 export async function readAll(publications: Publications, since?: string) {
   const { kind, payloads, revision } = await publications.read(since, never)
   const texts: string[] = []

@@ -3,7 +3,7 @@ import type { InjectOptions } from 'fastify'
 /** The public route on which a plugin is tested. */
 export const ROUTE = '/conformance'
 
-/** In the path, query and headers of some requests, so that it can be recognized in what a plugin answers. */
+/** A text in the path, query and headers of some requests, to recognize it in the results of a plugin. */
 export const CALLER_TEXT = 'from-the-caller'
 
 const INVALID_TOKENS = [

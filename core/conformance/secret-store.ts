@@ -17,15 +17,15 @@ export const secretStoreConformance: ConformanceSuite<SecretStore> = {
     hasName('SECRET_STORE_UNNAMED'),
     {
       code: 'SECRET_INVENTED',
-      statement: 'has no secret of a name that nobody gave it',
-      advice: 'answer undefined, so that the next store is asked, and never an empty text',
+      statement: 'has no secret under an unknown name',
+      advice: 'return undefined, so that the next store is asked, and never an empty text',
       check: (store) =>
         firstFault([randomName(), ...UNUSUAL_NAMES], async (name) => {
           try {
             const found = await store.get(name)
-            return found === undefined ? undefined : `it answers something for ${JSON.stringify(name)}`
+            return found === undefined ? undefined : `it returns a value for ${JSON.stringify(name)}`
           } catch (error) {
-            // A vault that cannot be reached says so; what it must not do is answer.
+            // A vault that cannot be reached may throw; it must not return a value.
             return error instanceof GatewayError
               ? undefined
               : `for ${JSON.stringify(name)} it throws: ${messageOf(error)}`
@@ -43,25 +43,25 @@ export const secretStoreConformance: ConformanceSuite<SecretStore> = {
     },
     {
       code: 'KEEPING_BROKEN',
-      statement: 'gives back what was set, and no longer once it was deleted',
-      advice: 'write before `set` resolves; `delete` says whether there was one of that name',
+      statement: 'returns a secret after `set`, and no longer after `delete`',
+      advice: 'write before `set` resolves; `delete` returns whether the secret existed',
       awaits: 7,
       async check(store) {
         const { keeping } = store
         if (keeping === undefined) return undefined
         const [name, value] = [randomName(), `ä ${randomName()}`]
         await keeping.set(name, value)
-        if ((await store.get(name)) !== value) return 'what was set is not what is found'
-        if (!(await keeping.names()).includes(name)) return 'the name of what was set is not listed'
-        if (!(await keeping.delete(name))) return 'it says that there was nothing to delete'
-        if ((await store.get(name)) !== undefined) return 'what was deleted is still found'
-        return (await keeping.delete(name)) ? 'it deletes again what is gone' : undefined
+        if ((await store.get(name)) !== value) return '`get` does not return the value that was set'
+        if (!(await keeping.names()).includes(name)) return '`names` lacks a secret that was set'
+        if (!(await keeping.delete(name))) return '`delete` returns false for a secret that exists'
+        if ((await store.get(name)) !== undefined) return '`get` still returns a deleted secret'
+        return (await keeping.delete(name)) ? '`delete` returns true for a deleted secret' : undefined
       },
     },
     {
       code: 'SECRET_WATCH_BROKEN',
-      statement: 'tells each new value of a secret that it has, until the watch is ended',
-      advice: 'let `watch` return the function that ends it, which may be called twice',
+      statement: 'passes each new value of a secret to its watches, until they are ended',
+      advice: 'let `watch` return a function that ends the watch; it may be called twice',
       awaits: 6,
       check: watched,
     },
@@ -73,16 +73,16 @@ async function watched(store: SecretStore, { fixtures, timeout }: ConformanceCon
   const name = keeping === undefined ? fixtures.secret?.name : randomName()
   if (store.watch === undefined || name === undefined) return undefined
   await keeping?.set(name, 'first')
-  const told: string[] = []
-  const end: unknown = store.watch(name, (value) => void told.push(value))
+  const received: string[] = []
+  const end: unknown = store.watch(name, (value) => void received.push(value))
   if (typeof end !== 'function') return '`watch` returns no function'
   try {
     if (keeping === undefined) return undefined
-    if (!(await isTold(store, name, 'second', timeout))) return 'a new value is not told'
-    if (!told.includes('second')) return 'a new value is told to one of two watches only'
+    if (!(await setAndNotified(store, name, 'second', timeout))) return 'no watch gets a new value'
+    if (!received.includes('second')) return 'only one of two watches gets a new value'
     end()
-    await isTold(store, name, 'third', timeout)
-    return told.includes('third') ? 'a new value is told to a watch that was ended' : undefined
+    await setAndNotified(store, name, 'third', timeout)
+    return received.includes('third') ? 'a watch gets a new value after it was ended' : undefined
   } finally {
     end()
     end()
@@ -90,8 +90,13 @@ async function watched(store: SecretStore, { fixtures, timeout }: ConformanceCon
   }
 }
 
-/** Sets a value, and waits until a watch of its own is told. */
-async function isTold(store: SecretStore, name: string, value: string, timeout: number): Promise<boolean> {
+/** Sets a value, and returns whether a new watch gets it in time. */
+async function setAndNotified(
+  store: SecretStore,
+  name: string,
+  value: string,
+  timeout: number,
+): Promise<boolean> {
   let end: (() => void) | undefined
   const arrival = new Promise<boolean>((resolve) => {
     end = store.watch?.(name, (given) => given === value && resolve(true))

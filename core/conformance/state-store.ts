@@ -12,9 +12,9 @@ export const stateStoreConformance: ConformanceSuite<StateStore> = {
   requirements: [
     {
       code: 'STATE_LOST',
-      statement: 'gives back what was written last, under any key',
-      advice: 'encode keys before they become names of files or columns; a value is any text',
-      // Each write may go to the disk, and wait for it.
+      statement: 'returns the last written value, under any key',
+      advice: 'encode keys before you use them as names of files or columns; a value is any text',
+      // Each write may wait for the disk.
       awaits: 10,
       async check(store) {
         const isKept = async (key: string, value: string): Promise<boolean> => {
@@ -22,12 +22,12 @@ export const stateStoreConformance: ConformanceSuite<StateStore> = {
           return (await store.get(key)) === value
         }
         const key = randomName()
-        if ((await store.get(key)) !== undefined) return 'it has a value that nobody wrote'
+        if ((await store.get(key)) !== undefined) return 'it has a value that was never written'
         for (const value of UNUSUAL_VALUES)
           if (!(await isKept(key, value))) return 'a value comes back changed'
         await store.delete(key)
         await store.delete(key)
-        if ((await store.get(key)) !== undefined) return 'what was deleted is still there'
+        if ((await store.get(key)) !== undefined) return 'it still has a deleted value'
         return firstFault(UNUSUAL_NAMES, async (name) => {
           const unusual = `${key}/${name}`
           const found = await isKept(unusual, 'x')
@@ -57,7 +57,7 @@ export const stateStoreConformance: ConformanceSuite<StateStore> = {
     },
     {
       code: 'STATE_EXPIRED',
-      statement: 'finds nothing after a value expired, and lets no other value expire',
+      statement: 'returns no expired value, and lets no other value expire',
       advice:
         'store `expiresAt` beside the value, replace it with each `set`, and compare it in `get`, `take` and `keys`',
       awaits: 10,
@@ -76,29 +76,31 @@ export const stateStoreConformance: ConformanceSuite<StateStore> = {
         if ((await store.get(key)) !== undefined) return 'it finds a value that has expired'
         const stays = await store.get(other)
         await store.delete(other)
-        return stays === 'for ever' ? undefined : 'a value expires when the one that it replaced would have'
+        return stays === 'for ever'
+          ? undefined
+          : 'a value expires at the expiry of the value that it replaced'
       },
     },
     {
       code: 'STATE_TAKEN_TWICE',
-      statement: 'gives a value to exactly one of many that take it',
+      statement: 'gives a value to exactly one of many concurrent `take` calls',
       advice: 'read and delete in one step, such as `delete ... returning`',
       awaits: 4,
       async check(store) {
         const key = randomName()
-        if ((await store.take(key)) !== undefined) return 'it gives a value that nobody wrote'
+        if ((await store.take(key)) !== undefined) return 'it returns a value that was never written'
         await store.set(key, 'x')
         const taken = await Promise.all(Array.from({ length: 10 }, () => store.take(key)))
         const got = taken.filter((value) => value !== undefined)
-        if (got.length !== 1) return `${got.length} of 10 get the value`
-        if (got[0] !== 'x') return 'a value that is taken comes back changed'
-        return (await store.get(key)) === undefined ? undefined : 'what was taken is still there'
+        if (got.length !== 1) return `${got.length} of 10 calls get the value`
+        if (got[0] !== 'x') return '`take` returns a changed value'
+        return (await store.get(key)) === undefined ? undefined : 'it still has a taken value'
       },
     },
     {
       code: 'LOCK_BROKEN',
-      statement: 'runs one at a time under a lock, and releases it whatever happens',
-      advice: 'release in `finally`; answer what the work answered, and throw what it threw',
+      statement: 'runs one work at a time under a lock, and always releases the lock',
+      advice: 'release the lock in `finally`; return the result of the work, and throw its error',
       async check(store) {
         const [key, other] = [randomName(), randomName()]
         let running = 0
@@ -109,12 +111,12 @@ export const stateStoreConformance: ConformanceSuite<StateStore> = {
           running--
         }
         await Promise.all(Array.from({ length: 5 }, () => store.locked(key, work)))
-        if (most !== 1) return `${most} run at once`
+        if (most !== 1) return `${most} works run at once under one lock`
         const thrown = await store.locked(key, () => Promise.reject(new Error('thrown'))).catch(messageOf)
-        if (thrown !== 'thrown') return 'what the work throws does not come out'
-        // Also within another: two keys are two locks.
+        if (thrown !== 'thrown') return 'the error of the work is lost'
+        // Also inside another lock: two keys are two locks.
         const answer = await store.locked(key, () => store.locked(other, async () => 7))
-        return answer === 7 ? undefined : 'what the work answers does not come out'
+        return answer === 7 ? undefined : 'the result of the work is lost'
       },
     },
   ],

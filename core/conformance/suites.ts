@@ -27,7 +27,9 @@ import { revocationConformance } from './revocation.js'
 import { secretStoreConformance } from './secret-store.js'
 import { stateStoreConformance } from './state-store.js'
 
-/** One for each capability of `sallyport`, in the order in which they run: the last one ends what it tests. */
+/**
+ * One suite for each capability of `sallyport`, in the order in which they run: the last suite ends its providers.
+ */
 export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   guardConformance,
   authenticatorConformance,

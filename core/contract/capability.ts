@@ -21,7 +21,7 @@ export interface Many<T> extends Handle<T> {
    * `required: false` when everything it provides is an observer and no other entry requires it.
    */
   readonly observes: boolean
-  /** There can be one in a scope, or none. */
+  /** A scope can have one provider, or none. */
   readonly atMostOne: boolean
 }
 

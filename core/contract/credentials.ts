@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 
-/** What the `Authorization` header of a request holds: nothing, one well-formed bearer token, or anything else. */
+/**
+ * The content of the `Authorization` header of a request: nothing, one well-formed bearer token, or anything else.
+ */
 export type Credentials = { readonly kind: 'none' } | { readonly kind: 'malformed' } | BearerToken
 
 /** One well-formed bearer token. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-/** What a caller may learn of an error. */
+/** The part of an error that a caller may see. */
 export interface PublicError {
   readonly status: number
   /** In lower case, from a fixed set. */

@@ -4,8 +4,9 @@ import type { Fetch } from './fetch.js'
 import type { Gateway } from './gateway.js'
 
 /**
- * What `examine` of a plugin reports to and checks with. No plugin is booted: there are the options, and the network.
- * Each finding is one line of `sallyport doctor`, which may end in a log, so it must hold no secret.
+ * The interface that `examine` of a plugin reports to and checks with. No plugin is booted: `examine` has the
+ * options and the network. Each finding is one line of `sallyport doctor`, which may end in a log, so it must hold
+ * no secret.
  */
 export interface Examination {
   /** The entry's name in the list. */
@@ -26,21 +27,21 @@ export interface Examination {
   readonly wrong: (check: string, code: string, detail: string, advice: string) => void
 }
 
-/** What is known of an entry from its options alone, for the examination of other entries. */
+/** Facts about an entry that follow from its options alone, for the examination of other entries. */
 export interface EntryFacts {
   /** The token that each request to the target has; `undefined` when it cannot be read. */
   bearer?(): string | undefined
   /** It gets tokens for the target from the authorization server that the target names. */
   readonly signsIn?: { readonly redirects: boolean }
-  /** It gets a credential for the target from elsewhere: nobody needs the metadata of the target for one. */
+  /** It gets a credential for the target from elsewhere, without the metadata of the target. */
   readonly hasCredential?: boolean
   /** It has an OAuth client, so none has to be registered. */
   readonly hasClient?: boolean
   /** The URL by which callers know what the list protects. */
   readonly publicUrl?: string | undefined
-  /** It forwards requests to this MCP server; the first, where there are several alike. */
+  /** It forwards requests to this MCP server; the first of several alike. */
   readonly target?: ExaminedTarget
-  /** It serves server documents, and reads what a source of the list gave as it would for serving it. */
+  /** For an entry that serves server documents: reads the documents of a source of the list as for serving them. */
   readDocuments?(fetched: FetchedDocuments, signal: AbortSignal): Promise<DocumentCount>
 }
 
@@ -49,11 +50,11 @@ export interface ExaminedTarget extends ExaminedTls {
   readonly url: string
 }
 
-/** What would become of the documents of a source. */
+/** How many documents of a source the gateway would serve. */
 export interface DocumentCount {
   readonly accepted: number
   readonly refused: number
-  /** The first few of those that are refused. */
+  /** The first few refused documents. */
   readonly first: readonly RefusedDocument[]
 }
 
@@ -65,7 +66,7 @@ export interface RefusedDocument {
   readonly position?: DocumentPosition | undefined
 }
 
-/** Where a document is in what a source gave. */
+/** The position of a document in the contents of a source. */
 export interface DocumentPosition {
   /** The label of its payload. */
   readonly file: string
@@ -84,9 +85,9 @@ export interface ExaminedClient {
 
 /** The certificates of a connection, as files. */
 export interface ExaminedTls {
-  /** PEM certificates to trust in place of Node's. */
+  /** PEM certificates to trust instead of Node's. */
   readonly caFile?: string | undefined
-  /** The certificate that the server gets, and its key. */
+  /** The client certificate to send to the server, and its key. */
   readonly certFile?: string | undefined
   readonly keyFile?: string | undefined
 }
@@ -116,7 +117,7 @@ export interface InitializeResponse {
   readonly challenge: string | undefined
 }
 
-/** What an MCP server lists: tools, prompts, resources and templates of resources. */
+/** The lists of an MCP server: tools, prompts, resources and templates of resources. */
 export interface TargetLists {
   readonly listed: readonly ListedSubject[]
   /** False when it lists more than was read. */
@@ -135,13 +136,16 @@ export interface DocumentResponse {
 
 /** Checks that several plugins use. Each but `greet`, `lists`, `ask` and `askIssuer` reports its findings. */
 export interface Probes {
-  /** Checks name, address, port and certificate of a URL, through the proxy of the environment. True when requests make sense. */
+  /**
+   * Checks name, address, port and certificate of a URL, through the proxy of the environment. True when requests
+   * make sense.
+   */
   reach(url: string, options?: ReachOptions): Promise<boolean>
   /** Sends an MCP server the `initialize` request of a client. It throws when there is no response. */
   greet(url: string, options?: GreetOptions): Promise<InitializeResponse>
   /**
-   * Gets the lists of an MCP server as a client would, page by page. `undefined` when it needs a credential that was not
-   * given. It throws when there is no response, or none that a client could use.
+   * Gets the lists of an MCP server as a client would, page by page. `undefined` when it needs a credential that was
+   * not given. It throws when there is no response, or none that a client could use.
    */
   lists(url: string, options?: GreetOptions): Promise<TargetLists | undefined>
   ask(fetch: Fetch, url: string, init?: RequestInit): Promise<DocumentResponse>

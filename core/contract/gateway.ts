@@ -14,8 +14,8 @@ export interface Addresses {
 }
 
 /**
- * What `setup` gets. It belongs to one entry of the list, whose name is in every message about what was provided,
- * hooked or declared through it.
+ * The interface that `setup` gets. It belongs to one entry of the list: every message about a capability, hook or
+ * route that came through it names this entry.
  */
 export interface Gateway {
   /** The entry's name in the list. */
@@ -37,7 +37,9 @@ export interface Gateway {
   /** The internal port. It needs no credentials. */
   readonly internal: FastifyInstance
 
-  /** A path from the options, relative to the folder of the configuration. Of an option that is not set there is none. */
+  /**
+   * A path from the options, relative to the folder of the configuration; undefined for an option that is not set.
+   */
   path<T extends string | undefined>(path: T): T | string
 
   provide<T>(capability: One<T> | Many<T>, value: NoInfer<T>): void
@@ -56,22 +58,22 @@ export interface Gateway {
   /** Runs when the ports are open, in list order; an error stops the gateway. */
   onReady(step: (addresses: Addresses) => void | Promise<void>): void
   /**
-   * Runs in reverse order when a reload has put another list in the place of this one: what is done beside requests ends
-   * here. Requests in flight may last, and need the rest until `onStop`.
+   * Runs in reverse order when a reload has replaced this list with another: end the work besides requests here.
+   * Requests in flight may go on, and need everything else until `onStop`.
    */
   onReplaced(step: () => void | Promise<void>): void
   /** Runs in reverse order when no request is in flight any more, also after a boot that failed half way. */
   onStop(step: () => void | Promise<void>): void
 
   /**
-   * Shares a value with the lists before and after a reload: the one that this plugin opened by the same key in the list
-   * before, else a new one. It is closed when no list that uses it is left, where there is something to close.
+   * Shares a value with the lists before and after a reload: returns the value that this plugin opened under the
+   * same key in the list before, or else opens one. `close`, if given, runs when no list uses the value any more.
    */
   share<T>(key: string, open: () => T, close?: (value: T) => void | Promise<void>): T
 
   /**
-   * 32 secret bytes for signing what comes back to this plugin. They are the same in all worker processes and after a
-   * reload, and others after a restart.
+   * 32 secret bytes to sign data that comes back to this plugin. They are the same in all worker processes and after
+   * a reload, and differ after a restart.
    */
   keyFor(purpose: string): Buffer
 
@@ -79,8 +81,8 @@ export interface Gateway {
   readonly dispatch: Dispatch
 
   /**
-   * A connection to this list as if it had arrived at the main port, for HTTP/1.1. For streams, which `dispatch` cannot
-   * carry. It may be called from `onStart` on.
+   * Opens a connection to this list, as if it had arrived at the main port, for HTTP/1.1. It serves streams, which
+   * `dispatch` cannot carry. It may be called from `onStart` on.
    */
   connect(): Duplex
 }

@@ -1,4 +1,4 @@
-/** Who sent a request, as an authenticator established it. */
+/** The sender of a request, as an authenticator established it. */
 export interface Identity {
   /** The authenticator that accepted the request. */
   readonly provider: string

@@ -13,13 +13,13 @@ export interface Entry {
   /** `false` lets the gateway start without it. Only observers may be left out. */
   readonly required?: boolean
   /**
-   * Where the options were written, for an entry that a preset made of settings: the option's name and
-   * the setting that it came from. The empty name is for all other options.
+   * For an entry that a preset made from settings: the name of each option and the setting that it came from. The
+   * empty name stands for all other options.
    */
   readonly origin?: Readonly<Record<string, SettingPath>>
-  /** Where the plugin was named, when that is not `use` in the list. */
+  /** The setting that names the plugin, when that is not `use` in the list. */
   readonly named?: SettingPath
-  /** Other names that a person may write for a plugin there, for suggestions. */
+  /** Other names that an operator may write for a plugin in that setting, for suggestions. */
   readonly shortNames?: readonly string[]
 }
 

@@ -1,22 +1,25 @@
-/** What a call asks for by name: a tool, a prompt, or a resource by its URI. */
+/** The subject of a call: a tool, a prompt, or a resource by its URI. */
 export interface McpSubject {
   readonly kind: 'tool' | 'prompt' | 'resource'
-  /** As it is once JSON's escapes are read: nothing is folded, decoded or trimmed. */
+  /** The name after the escapes of JSON are resolved; nothing in it is folded, decoded or trimmed. */
   readonly name: string
 }
 
-/** One JSON-RPC message of a body: what it calls, and never its arguments. */
+/** One JSON-RPC message of a body, without its arguments. */
 export interface McpCall {
   readonly kind: 'request' | 'notification' | 'response'
   /** Empty for a response. */
   readonly method: string
-  /** Of a request. */
+  /** The id of a request. */
   readonly id?: string | number | null
-  /** That of a message alone as it came, where it is a number that none of JavaScript's is exactly. */
+  /**
+   * The id as the client wrote it, for a message outside a batch whose id is a number that JavaScript cannot hold
+   * exactly.
+   */
   readonly idText?: string
-  /** What it names: nothing for most methods, several for a subscription to several resources. */
+  /** The subjects that it names: none for most methods, several for a subscription to several resources. */
   readonly subjects: readonly McpSubject[]
-  /** What its `_meta` says of the trace that it belongs to. */
+  /** The trace context in its `_meta`. */
   readonly trace?: TraceContext
 }
 
@@ -31,6 +34,6 @@ export interface McpMessage {
   /** As the `MCP-Protocol-Version` header says. */
   readonly protocolVersion: string | undefined
   readonly isBatch: boolean
-  /** One; those of a batch in their order. */
+  /** One call, or the calls of a batch in their order. */
   readonly calls: readonly McpCall[]
 }

@@ -2,7 +2,7 @@
 export interface Problem {
   /** Where: a flag, or file, line and JSON path, as far as they are known. */
   readonly place: string
-  /** What is wrong there, and what was expected. */
+  /** The mistake, and the expected value. */
   readonly message: string
   /** The nearest known name, when the one that was written is unknown. */
   readonly suggestion?: string
@@ -15,10 +15,14 @@ export function problemLine({ place, message, suggestion }: Problem): string {
 }
 
 /** The problem of an unknown name, with the nearest known one, or with all known names when none is near. */
-export function unknownName(what: string, written: string, known: readonly string[]): Omit<Problem, 'place'> {
+export function unknownName(
+  message: string,
+  written: string,
+  known: readonly string[],
+): Omit<Problem, 'place'> {
   const suggestion = nearest(written, known)
-  if (suggestion !== undefined) return { message: what, suggestion }
-  return { message: known.length === 0 ? what : `${what}; known here: ${known.join(', ')}` }
+  if (suggestion !== undefined) return { message, suggestion }
+  return { message: known.length === 0 ? message : `${message}; known here: ${known.join(', ')}` }
 }
 
 /** The known name nearest to `written`: by edit distance, or one that begins with it. */

@@ -2,7 +2,10 @@ import { GatewayError } from '../contract/errors.js'
 import { authoritiesFault } from '../toolkit/certificates.js'
 import { WatchedFile, type WatchedFileOptions } from '../toolkit/files/watched-file.js'
 
-/** A file of PEM certificates. TLS accepts a broken one without an error and then trusts no certificate, so it is parsed here first. */
+/**
+ * Opens a file of PEM certificates. TLS accepts a broken one without an error and then trusts no certificate, so
+ * this function parses it first.
+ */
 export function openCertificates(path: string, log: WatchedFileOptions['log']): WatchedFile {
   return WatchedFile.open(path, {
     log,

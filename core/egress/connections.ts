@@ -3,13 +3,13 @@ import type { Dispatcher } from 'undici'
 import { ProxyTunnels } from './proxy-tunnels.js'
 import { lookupBy, publicLookup, type Resolve } from './resolve.js'
 
-/** The package as `import()` has it: it is not ESM. */
+/** The type of the package as `import()` returns it: it is not ESM. */
 export type Undici = typeof import('undici').default
 
 type Connector = ReturnType<Undici['buildConnector']>
 
 export interface ConnectionOptions {
-  /** PEM certificates to trust in place of Node's. */
+  /** PEM certificates to trust instead of Node's. */
   readonly authorities: string | undefined
   readonly allowPrivate: boolean
   readonly resolve: Resolve
@@ -17,7 +17,9 @@ export interface ConnectionOptions {
   readonly timeout: number
 }
 
-/** The open connections of one fetcher. It keeps track of every socket it opened, so that closing leaves none. */
+/**
+ * The open connections of one fetcher. It keeps track of every socket that it opened, so that `close` leaves none.
+ */
 export class Connections {
   private readonly sockets = new Set<Socket>()
   private readonly dispatchers = new Map<string | undefined, Dispatcher>()
@@ -37,12 +39,12 @@ export class Connections {
     return created
   }
 
-  /** Closes them once the requests in flight have their responses. */
+  /** Closes the connections after the requests in flight have their responses. */
   async retire(): Promise<void> {
     await Promise.all([...this.dispatchers.values()].map((dispatcher) => dispatcher.close()))
   }
 
-  /** Closes them now. */
+  /** Closes the connections at once. */
   async close(): Promise<void> {
     await Promise.all([...this.dispatchers.values()].map((dispatcher) => dispatcher.destroy()))
 
@@ -64,10 +66,11 @@ export class Connections {
   }
 
   private viaProxy(proxy: string): Dispatcher {
-    // The operator chose the proxy: its address may be private, and its own certificate is verified with Node's authorities.
+    // The operator chose the proxy: its address may be private, and its own certificate is verified with Node's
+    // authorities.
     const tunnels = new ProxyTunnels(proxy, this.options)
     this.tunnels.push(tunnels)
-    return new this.undici.Agent({ connect: (to, tunnelled) => void tunnels.open(to, tunnelled) })
+    return new this.undici.Agent({ connect: (to, callback) => void tunnels.open(to, callback) })
   }
 
   private tracked(connect: Connector): Connector {

@@ -57,7 +57,7 @@ const byCode: Readonly<Record<string, Failure>> = {
   EGRESS_PROXY_TIMEOUT: ['EGRESS_PROXY_TIMEOUT', 'the proxy did not answer in time'],
 }
 
-// The alerts by which a server refuses a client's certificate, or the lack of one (RFC 8446, 6.2).
+// The alerts with which a server refuses a client without a certificate that it accepts (RFC 8446, 6.2).
 const wantsCertificate: Failure = [
   'EGRESS_CLIENT_CERTIFICATE',
   'it asks for a client certificate that it accepts, and got none',
@@ -75,12 +75,12 @@ const byPattern: readonly (readonly [RegExp, Failure])[] = [
   [/^(?:HPE_|UND_ERR_RES(?:PONSE|_CONTENT)|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
 ]
 
-/** What code below `fetch` throws: only a code, because only `fetch` knows the origin. */
+/** The error that code below `fetch` throws: only a code, because only `fetch` knows the origin. */
 export function errorWithCode(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code })
 }
 
-/** The error for a request to `origin`, named for what an operator would do about it. */
+/** The error for a request to `origin`. Its code names what an operator can do about it. */
 export function egressFailure(origin: string, cause: unknown): UpstreamError {
   const root = rootCause(cause)
   const [code, sentence] = classify(root)
@@ -97,7 +97,7 @@ export function failureCode(error: unknown): string {
   return classify(rootCause(error))[0]
 }
 
-/** What went wrong, as a sentence whose subject is the server. */
+/** The failure as a sentence whose subject is the server. */
 export function failureSentence(error: unknown): string {
   return classify(rootCause(error))[1]
 }

@@ -14,11 +14,11 @@ import { type Resolve, systemResolve } from './resolve.js'
 import { isInsecure, parsedUrl, refuseForbidden } from './url-rules.js'
 
 export interface FetcherOptions {
-  /** PEM certificates to trust in place of Node's; read again when the file changes. */
+  /** PEM certificates to trust instead of Node's; read again when the file changes. */
   readonly caFile?: string | undefined
   /**
-   * A token that is sent as `Authorization: Bearer`, unless the request has one of its own. `to` holds origins and
-   * URLs, compared whole; it is asked at each request, so it may grow.
+   * A token that the fetcher sends as `Authorization: Bearer`, unless the request has that header. `to` holds
+   * origins and URLs, compared whole; the fetcher reads it at each request, so it may grow.
    */
   readonly bearer?: { readonly file: string; readonly to: Iterable<string> } | undefined
   readonly allowPrivate?: boolean | undefined
@@ -27,9 +27,9 @@ export interface FetcherOptions {
   readonly timeout?: number | undefined
   /** The most bytes that a response may have, counted after decoding. */
   readonly maxBytes?: number | undefined
-  /** Nobody wants the bodies of responses: they are left out, and one that is longer is no failure. */
+  /** The caller needs no bodies: responses have none, and a body over the limit is no failure. */
   readonly discardsBody?: boolean | undefined
-  /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read, once. */
+  /** The environment from which the fetcher reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY once. */
   readonly environment?: Environment | undefined
   readonly resolve?: Resolve | undefined
   readonly scrubber?: Scrubber | undefined
@@ -46,13 +46,13 @@ export interface Fetcher {
   close(): Promise<void>
 }
 
-/** Opens the files, so that a missing one fails here; everything else waits for the first request. */
+/** Opens the files, so that a missing file fails here; all other work waits for the first request. */
 export function createFetcher(options: FetcherOptions = {}): Fetcher {
   const { caFile, bearer, environment = process.env, log, scrubber } = options
   const proxyFor = proxyChoice(environment)
   const authorities = caFile === undefined ? undefined : openCertificates(caFile, log)
   try {
-    const token = secretFrom({ file: bearer?.file }, { log, scrubber, check: refuseNoToken })
+    const token = secretFrom({ file: bearer?.file }, { log, scrubber, check: refuseInvalidToken })
     const fetcher = new HttpFetcher(options, proxyFor, authorities, token)
     return { fetch: (url, init) => fetcher.fetch(url, init), close: () => fetcher.close() }
   } catch (error) {
@@ -90,7 +90,7 @@ class HttpFetcher {
       return await this.send(url, init, limit)
     } catch (error) {
       if (limit.passed) throw egressFailure(url.origin, errorWithCode('EGRESS_TIMEOUT'))
-      // An abort by the calling code is its own error, as with any `fetch`.
+      // An abort by the calling code rejects with its own reason, as with any `fetch`.
       init.signal?.throwIfAborted()
       throw error instanceof UpstreamError ? error : egressFailure(url.origin, error)
     } finally {
@@ -106,7 +106,7 @@ class HttpFetcher {
   }
 
   private async send(url: URL, init: RequestInit, { signal }: Deadline): Promise<Response> {
-    // Loaded here, because most commands never make a request.
+    // Loaded here, because most commands never send a request.
     const { default: undici } = await import('undici')
     if (this.closed) throw errorWithCode('EGRESS_CLOSED')
     this.current ??= this.connect(undici)
@@ -125,13 +125,13 @@ class HttpFetcher {
 
   private headers(url: URL, headers: Headers): Headers {
     if (!headers.has('user-agent')) headers.set('user-agent', 'sallyport')
-    if (this.token === undefined || headers.has('authorization') || !this.mayHaveToken(url)) return headers
+    if (this.token === undefined || headers.has('authorization') || !this.mayReceiveToken(url)) return headers
 
     headers.set('authorization', `Bearer ${this.token.reveal()}`)
     return headers
   }
 
-  private mayHaveToken(url: URL): boolean {
+  private mayReceiveToken(url: URL): boolean {
     for (const entry of this.options.bearer?.to ?? []) {
       const allowed = parsedUrl(entry)
       const isOrigin = allowed.href === `${allowed.origin}/`
@@ -155,7 +155,7 @@ class HttpFetcher {
     const old = this.current
     if (old === undefined) return
     this.current = undefined
-    // Connections that cannot be closed are not open either: in both cases there is nothing left to keep.
+    // After success and after failure alike, no connection is left to keep.
     const forget = () => this.open.delete(old)
     old.retire().then(forget, forget)
   }
@@ -168,9 +168,9 @@ class HttpFetcher {
 }
 
 // The error of `Headers` would quote the token.
-function refuseNoToken(text: string, place: string): void {
+function refuseInvalidToken(text: string, location: string): void {
   if (/^[\x21-\x7e]+$/.test(text)) return
-  const message = `${place} holds no token: one line without white space is expected`
+  const message = `${location} holds no token: expected one line without white space`
   throw new GatewayError('EGRESS_BEARER_INVALID', message)
 }
 

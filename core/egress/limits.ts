@@ -34,11 +34,11 @@ export async function completeResponse(
     headers.delete('content-length')
   }
   const complete = new Complete(WITHOUT_BODY.has(status) ? null : body, { status, statusText, headers })
-  // The types of undici and those of Node are the same in other words.
+  // The types of undici and those of Node name the same things differently.
   return Object.defineProperty(complete, 'url', { value: url.href }) as unknown as Response
 }
 
-// Counted while it is decoded, so a decompression bomb costs `maxBytes` and not its decoded size.
+// Counts while it decodes, so that a decompression bomb costs `maxBytes` and not its decoded size.
 async function readWithin(body: UndiciResponse['body'], maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -50,7 +50,7 @@ async function readWithin(body: UndiciResponse['body'], maxBytes: number): Promi
   return Buffer.concat(chunks, size)
 }
 
-/** Reads what is within the limit, so that the connection can be used again. To leave the loop cancels the rest. */
+/** Reads the body up to the limit, so that the connection can be used again. Leaving the loop cancels the rest. */
 async function discarded(body: UndiciResponse['body'], maxBytes: number): Promise<null> {
   let size = 0
   for await (const { byteLength } of body ?? []) {

@@ -12,8 +12,9 @@ export type ProxyChoice = (url: URL) => string | undefined
 type Exclusion = (url: URL) => boolean
 
 /**
- * Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY. By hand, because undici's reader takes the process environment as it is
- * at each request and knows no CIDR, which is how NO_PROXY names a cluster. Requests to this machine never go through a proxy.
+ * Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY. By hand: undici's reader reads the environment of the process anew at
+ * each request, and knows no CIDR, with which NO_PROXY names a cluster. Requests to this machine never go through a
+ * proxy.
  */
 export function proxyChoice(environment: Environment): ProxyChoice {
   // Empty means unset, as everywhere.
@@ -39,11 +40,11 @@ function proxyUrl(name: string, written: string | undefined): string | undefined
   const url = URL.canParse(text) ? new URL(text) : undefined
   if ((url?.protocol === 'http:' || url?.protocol === 'https:') && isDecodable(url)) return url.href
 
-  // Without the value: it often holds a password.
+  // The message leaves out the value, which often holds a password.
   throw new ConfigError([{ place: name, message: 'expected a URL of http or https, percent-encoded' }])
 }
 
-/** A user and a password of bytes that UTF-8 does not know could not be sent. */
+/** Whether user and password can be sent: bytes that are not UTF-8 cannot. */
 function isDecodable({ username, password }: URL): boolean {
   try {
     decodeURIComponent(username + password)
@@ -66,13 +67,13 @@ function exclusion(entry: string): Exclusion {
   }
 }
 
-/** As `URL` writes a host: other spellings of an address or a name are the same one. */
+/** The host as `URL` writes it: other spellings of an address or a name are the same host. */
 function hostIn(text: string): string {
   const written = `http://${isIPv6(text) ? `[${text}]` : text}`
   return URL.canParse(written) ? hostOf(new URL(written)) : text
 }
 
-/** Clusters end a name with a dot, so that it is looked up as it stands. */
+/** The host without a final dot: clusters end a name with a dot, so that it is looked up as it is. */
 const hostOf = (url: URL): string => addressIn(url) ?? url.hostname.replace(/\.$/, '')
 
 function withinRange(cidr: string): Exclusion {

@@ -8,25 +8,29 @@ import { failureSentence } from './failure.js'
 /** The other end of a tunnel, with the fields of `URL`; undici writes an IPv6 address without brackets. */
 export type Destination = Pick<URL, 'protocol' | 'hostname' | 'port'>
 
-/** Why no tunnel was opened; `status` is that of the proxy's response, if there was one. It holds no user and no password. */
+/**
+ * Why no tunnel was opened. `status` is that of the response of the proxy, if there was one. It holds no user and no
+ * password.
+ */
 type TunnelFailure = Error & { readonly status?: number }
 
-export type Tunnelled = (
+export type TunnelCallback = (
   ...result: [error: TunnelFailure, socket: null] | [error: null, socket: Socket]
 ) => void
 
 export interface TunnelOptions {
-  /** Milliseconds for all of it: the connection to the proxy, its response, and TLS with the destination. */
+  /** Milliseconds for the whole attempt: the connection to the proxy, its response, and TLS with the destination. */
   readonly timeout: number
-  /** PEM certificates to trust for the destination, in place of Node's. */
+  /** PEM certificates to trust for the destination, instead of Node's. */
   readonly authorities?: string | undefined
-  /** Certificates for the next connection to the destination, in place of `authorities`. */
+  /** Certificates for the next connection to the destination, instead of `authorities`. */
   readonly secureContext?: (() => SecureContext) | undefined
 }
 
 /**
- * Opens connections through one HTTP proxy, by CONNECT. By hand: undici's `ProxyAgent` loses repeated headers, takes a
- * proxy that is down for a target that is, and serves no `node:http`. It keeps track of unfinished attempts, so that closing leaves none.
+ * Opens connections through one HTTP proxy, by CONNECT. By hand: undici's `ProxyAgent` loses repeated headers,
+ * reports a proxy that is down as a target that is down, and does not serve `node:http`. It keeps track of
+ * unfinished attempts, so that `close` leaves none.
  */
 export class ProxyTunnels {
   // It holds the proxy's password, which no inspection of this object may show.
@@ -45,13 +49,13 @@ export class ProxyTunnels {
   }
 
   /**
-   * Calls back once: with a connection of which nothing was read, with TLS where the destination is https, or with an
-   * error. The function that it returns ends the attempt.
+   * Calls `callback` once: with a connection from which no byte was read, with TLS where the destination is https,
+   * or with an error. The returned function ends the attempt.
    */
-  open(to: Destination, tunnelled: Tunnelled): () => void {
+  open(to: Destination, callback: TunnelCallback): () => void {
     const attempt = new TunnelAttempt(this.#settings, to, (...result) => {
       this.attempts.delete(attempt)
-      tunnelled(...result)
+      callback(...result)
     })
     this.attempts.add(attempt)
     if (this.closed) process.nextTick(() => attempt.cancel())
@@ -85,7 +89,7 @@ class TunnelAttempt {
   constructor(
     settings: ProxySettings,
     private readonly to: Destination,
-    private readonly done: Tunnelled,
+    private readonly done: TunnelCallback,
   ) {
     this.#settings = settings
     this.authority = formatHostPort({ host: withoutBrackets(to.hostname), port: portOf(to) })
@@ -126,7 +130,7 @@ class TunnelAttempt {
 
   private onResponse(status: number, socket: Socket, early: Buffer): void {
     this.tunnel = socket
-    // The TLS socket emits its own errors, but not always that this one closed.
+    // The TLS socket emits its own errors, but does not always report that this socket closed.
     socket.on('error', ignore).once('close', this.closedEarly)
     if (status < 200 || status > 299) {
       this.refused(`it answered ${status}`, status)
@@ -189,7 +193,7 @@ class TunnelAttempt {
 
 const ignore = (): void => {}
 
-/** An address is no name for SNI (RFC 6066, 3). */
+/** SNI has no addresses (RFC 6066, 3). */
 const serverName = (host: string): string => (isIP(host) === 0 ? host : '')
 
 const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')

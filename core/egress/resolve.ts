@@ -14,8 +14,8 @@ export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>
 export const systemResolve: Resolve = (hostname) => systemLookup(hostname, { all: true })
 
 /**
- * The lookup of a socket that may only reach public addresses. It runs for each connection, and the socket connects
- * to what it returns, so DNS rebinding has no effect.
+ * The lookup of a socket that may reach only public addresses. It runs for each connection, and the socket connects
+ * to the addresses that it returns, so DNS rebinding has no effect.
  */
 export function publicLookup(resolve: Resolve): LookupFunction {
   return lookupBy(async (hostname) => {
@@ -25,7 +25,10 @@ export function publicLookup(resolve: Resolve): LookupFunction {
   })
 }
 
-/** The lookup of a socket that may only reach this machine and private networks; `refusal` is why it reaches nothing else. */
+/**
+ * The lookup of a socket that may reach only this machine and private networks; `refusal` makes the error for all
+ * other names.
+ */
 export function localNetworkLookup(refusal: () => Error, resolve: Resolve = systemResolve): LookupFunction {
   return lookupBy(async (hostname) => {
     const allowed = (await resolve(hostname)).filter(({ address }) => isLocalAddress(address))
@@ -34,7 +37,7 @@ export function localNetworkLookup(refusal: () => Error, resolve: Resolve = syst
   })
 }
 
-/** The lookup of a socket that may reach whatever this resolves to. */
+/** The lookup of a socket that may reach every address that `resolve` returns. */
 export function lookupBy(resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(

@@ -11,14 +11,14 @@ export function parsedUrl(written: string | URL): URL {
   try {
     return new URL(written)
   } catch {
-    // Without the cause: it quotes the URL, query and all.
+    // Without the cause, which quotes the URL with its query.
     throw new UpstreamError('EGRESS_URL_INVALID', 'request failed: its URL cannot be parsed')
   }
 }
 
 /**
- * Refuses what can be decided by the URL alone. An IP literal is checked here because no lookup happens for it, and
- * because with a proxy nothing else would check it; a name is checked again by the addresses it resolves to.
+ * Refuses URLs that break a rule by themselves. It checks an IP literal, because no lookup happens for it, and
+ * because with a proxy no other check would see it; the lookup checks a name again by its addresses.
  */
 export function refuseForbidden(
   url: URL,
@@ -42,12 +42,12 @@ export function refuseForbidden(
 }
 
 /**
- * Whether the operator lets plain http reach any host. In the environment and not in a file, so that
+ * Whether the operator allows plain http to any host. The setting is in the environment and not in a file, so that
  * copying an example does not bring it to production.
  */
 export const insecureHttpAllowed = (): boolean => process.env['SALLYPORT_INSECURE_HTTP'] === '1'
 
-/** Where plain http is allowed, for messages about a URL. */
+/** The rule for plain http, for messages about a URL. */
 export const PLAIN_HTTP_RULE =
   'plain http is for loopback, or with SALLYPORT_INSECURE_HTTP=1 in the environment'
 
@@ -56,7 +56,10 @@ export function isInsecure(url: URL): boolean {
   return url.protocol === 'http:' && !namesLoopback(url)
 }
 
-/** Whether a URL says by itself that it needs `allowPrivate`. A name other than `localhost` is judged when it is resolved. */
+/**
+ * Whether a URL needs `allowPrivate`, as far as the URL shows. A name other than `localhost` is checked when it is
+ * resolved.
+ */
 export function isPrivateUrl(written: string | URL): boolean {
   if (!URL.canParse(String(written))) return false
   const url = new URL(written)

@@ -41,11 +41,13 @@ export interface MainApp {
   readonly gate: Gate
   readonly errorReplies: ErrorReplies
   readonly addresses: ClientAddresses
-  /** `METHOD path` of every route that needs no credentials but for discovery, once they are all declared. */
+  /**
+   * `METHOD path` of every route that needs no credentials, except those for discovery. Complete once all are declared.
+   */
   readonly publicRoutes: () => readonly string[]
-  /** `METHOD path` of every route to an MCP server whose responses nobody looks through. */
-  readonly unpassedRoutes: () => readonly string[]
-  /** Whether any route accepts upgrades, once they are all declared. */
+  /** `METHOD path` of every route to an MCP server whose plugin opened no passage for its responses. */
+  readonly routesWithoutPassage: () => readonly string[]
+  /** Whether any route accepts upgrades. Known once all are declared. */
   readonly takesUpgrades: () => boolean
 }
 
@@ -69,19 +71,19 @@ export function createMainApp(
   const routes: RouteOptions[] = []
   const admitAtGate = admission(errorReplies, bodyDeadline)
   const admit = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    // Fastify makes these anew whenever somebody asks.
+    // Read once: Fastify makes a new object at each access.
     const { routeOptions } = request
     begun(request, reply, routeOptions)
     const { config } = routeOptions
     const gate = gateAt(routeOptions)
-    const isRead = config.mcp === true && (gate.readsCalls || audits())
-    admitAtGate({ request, reply, config, gate, isRead }, done)
+    const needsPassage = config.mcp === true && (gate.readsCalls || audits())
+    admitAtGate({ request, reply, config, gate, needsPassage }, done)
   }
   const app = createApp(log, errorReplies, admit)
 
   app.decorateRequest('identity', undefined)
   app.decorateRequest('isOpen', false)
-  // Whether or not its caller waits for the answer, which no hook of Fastify is for.
+  // Fastify has no hook for a change that is made after the client has left.
   app.decorateRequest('recordPublished', function (this: FastifyRequest, change: PublishedChange) {
     published(change, this)
   })
@@ -98,7 +100,7 @@ export function createMainApp(
   decorateBody(app, bodyDeadline)
   decorateMessage(app)
   decorateObserved(app)
-  // The options themselves: a later hook may still change them.
+  // The same object, and no copy: a later hook may still change the options.
   app.addHook('onRoute', (route) => void routes.push(route))
   app.addHook('onRoute', replayBody)
   app.addHook('onRequest', admit)
@@ -112,27 +114,27 @@ export function createMainApp(
       routes
         .filter(({ config, url }) => config?.public === true && !url.startsWith('/.well-known/'))
         .map(nameOf),
-    unpassedRoutes: () => routes.filter(lacksPassage).map(nameOf),
+    routesWithoutPassage: () => routes.filter(lacksPassage).map(nameOf),
     takesUpgrades: () => routes.some(({ config }) => config?.upgrades === true),
   }
 }
 
 const nameOf = ({ method, url }: RouteOptions): string => `${String(method)} ${url}`
 
-/** Puts every route of a Fastify context behind one gate, and its replies to unknown paths too. */
+/** Puts all routes of a Fastify context behind one gate, also the 404 for unknown paths. */
 export const gateRoutes = fastifyPlugin<{ gate: Gate; errorReplies: ErrorReplies }>(
   (context, { gate, errorReplies }, done) => {
     context.addHook('onRoute', (route) => {
       route.config = { ...route.config, [GATE]: gate }
     })
-    // With a session, so that somebody who is signed in hears of a wrong path, and is not asked to sign in.
+    // With a session, so that a signed-in user gets the 404, and not a redirect to the sign-in page.
     context.setNotFoundHandler({ config: { [GATE]: gate, session: true } } as object, errorReplies.notFound)
     done()
   },
   { name: 'gate-routes', encapsulate: false },
 )
 
-/** The application of the internal port: no gate, for the operators of the gateway. */
+/** The application of the internal port, for operators: it has no gate. */
 export function createInternalApp(log: Logger, throttle: LogThrottle): FastifyInstance {
   const nothing = (): void => {}
   const errorReplies = new ErrorReplies(
@@ -161,7 +163,7 @@ function createApp(
     childLoggerFactory: createRequestLog,
     requestIdHeader: false,
     genReqId: requestIds(),
-    // The kernel's own deadlines name the plugin that is late; Fastify's would not.
+    // Off: unlike Fastify's timeout, the kernel's deadlines name the plugin that is late.
     pluginTimeout: 0,
     schemaController: { compilersFactory: schemaCompilers },
     routerOptions: { maxParamLength: 1024 },
@@ -169,7 +171,7 @@ function createApp(
     // A request that Fastify itself refuses, such as an absolute target without a host, reaches no hook.
     frameworkErrors: (error, request, reply) =>
       admit(request, reply, () => errorReplies.error(error, request, reply)),
-    // A plugin that replaced it would decide the replies to refusals, also those of other plugins.
+    // A plugin that replaced the error handler would decide the replies to refusals, also those by other plugins.
     allowErrorHandlerOverride: false,
   })
   app.addConstraintStrategy(preflightConstraint)
@@ -178,7 +180,7 @@ function createApp(
   return app
 }
 
-/** Short, unique in this process and unlikely in another; cheap, since every request gets one. */
+/** Ids that are short, unique in this process and unlikely in another; cheap, since every request gets one. */
 function requestIds(): () => string {
   const start = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
@@ -193,8 +195,8 @@ const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
   headers['access-control-request-method'] !== undefined
 
 /**
- * Routes for OPTIONS may say `constraints: { preflight: true }`, or `false`: a preflight carries no credentials by design
- * (Fetch, CORS-preflight), and needs routes of its own.
+ * Lets routes for OPTIONS set `constraints: { preflight: true }`, or `false`: a preflight carries no credentials by
+ * design (Fetch, CORS-preflight), and needs routes of its own.
  */
 const preflightConstraint = {
   name: 'preflight',

@@ -2,12 +2,12 @@ import type { FastifyRequest } from 'fastify'
 import type { Rejection } from '../contract/capabilities/authenticator.js'
 import { Refusal, type RefusalReason } from '../contract/errors.js'
 
-/** Why one authenticator did not accept a request. */
+/** The reason why one authenticator did not accept a request. */
 export interface AuthenticatorRejection extends RefusalReason {
   readonly kind: Rejection['kind']
 }
 
-/** What a caller is told whom no authenticator has accepted. */
+/** The refusal for a caller that no authenticator has accepted. */
 export function refusalFor(
   { credentials }: FastifyRequest,
   rejections: AuthenticatorRejection[],
@@ -19,19 +19,19 @@ export function refusalFor(
     ...(detail !== undefined && { detail }),
   }))
   if (credentials.kind === 'none')
-    return new Refusal(401, 'UNAUTHORIZED', 'this needs a bearer token', { reasons })
+    return new Refusal(401, 'UNAUTHORIZED', 'a bearer token is required', { reasons })
   if (credentials.kind === 'malformed') {
     const message = 'the Authorization header is not one well-formed bearer token'
     const format = { provider: 'none', cause: 'format' }
     return new Refusal(401, 'INVALID_REQUEST', message, { reasons: [...reasons, format] })
   }
   const isUndecided = rejections.every(({ kind }) => kind !== 'invalid')
-  // Our own load comes first, whatever state a provider is in.
+  // The gateway's own load comes first, whatever the state of a provider.
   if (isUndecided && rejections.some(({ kind }) => kind === 'busy')) {
-    const message = 'too many tokens are being checked'
+    const message = 'too many tokens are being checked at this moment'
     return new Refusal(503, 'AUTHENTICATION_BUSY', message, { reasons, retryAfter: 1 })
   }
-  // Never `invalid_token`: a client would drop a token that is good, and could not get another one either.
+  // Never `invalid_token`: a client would drop a valid token, and could not get another one while the provider is down.
   if (isUndecided && rejections.some(({ kind }) => kind === 'unavailable')) {
     const message = 'the token cannot be checked right now'
     const retry = unavailableStatus === 503 && { retryAfter: 5 }

@@ -11,24 +11,24 @@ import { isPromise, within } from '../toolkit/deadline.js'
 import { isScope } from '../toolkit/scope.js'
 import type { RequestLimit } from './limit.js'
 
-/** Judges and counts what requests to an MCP server call, once they were let in: the second half of a scope's gate. */
+/** The second half of a scope's gate: judges and counts the calls of authenticated requests to an MCP server. */
 export class CallChecks {
   constructor(
     private readonly policies: readonly Policy[],
     private readonly limit: RequestLimit | undefined,
     /** Milliseconds that the policies may take for one request. */
     private readonly deadline: number,
-    /** Only batches are read: a limit counts their calls, and of nothing else what it calls. */
-    private readonly batchesAlone: boolean,
+    /** Whether only batches are parsed: a limit then counts their calls, and any other body as one. */
+    private readonly onlyBatches: boolean,
   ) {}
 
   /** Throws or rejects with the refusal. */
   admit(request: FastifyRequest): Promise<void> | undefined {
     if (request.method !== 'POST' || isUpgrade(request.raw)) {
-      if (this.policies.length > 0) refuseUnlessReading(request)
+      if (this.policies.length > 0) refuseUnlessCallFree(request)
       return undefined
     }
-    if (!this.batchesAlone) return this.admitPost(request)
+    if (!this.onlyBatches) return this.admitPost(request)
     const isRead = couldBeBatch(request, longestMessage(request))
     if (isPromise(isRead)) return isRead.then((read) => (read ? this.admitPost(request) : undefined))
     return isRead ? this.admitPost(request) : undefined
@@ -41,7 +41,7 @@ export class CallChecks {
       : this.admitMessage(request, message)
   }
 
-  /** What is denied counts for nothing: nobody could use up the limits of tools that it may not call. */
+  /** Policies first: a denied call does not count, so no caller uses up the limits of tools that it may not call. */
   private admitMessage(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
     const judging = this.policies.length === 0 ? undefined : this.judgeAll(request, message)
     return judging === undefined
@@ -69,21 +69,21 @@ export class CallChecks {
     })
   }
 
-  /** Asks every policy about each question in turn, until one denies what no scope would allow. */
+  /** Asks every policy each question, in order, until one denies a call that no further scope would allow. */
   private judge(questions: readonly PolicyQuestion[], denials: Denial[]): Promise<void> | undefined {
-    const turns = questions.length * this.policies.length
-    const began = turns > 1 ? performance.now() : 0
-    for (let turn = 0; turn < turns; turn++) {
-      const judgement = this.ask(questions, turn)
-      if (isPromise(judgement)) return this.judgeLater(questions, denials, turn, judgement)
+    const steps = questions.length * this.policies.length
+    const began = steps > 1 ? performance.now() : 0
+    for (let step = 0; step < steps; step++) {
+      const judgement = this.ask(questions, step)
+      if (isPromise(judgement)) return this.judgeLater(questions, denials, step, judgement)
       if (isFinal(judgement, denials)) return undefined
-      if (turns > 1 && performance.now() - began > LONGEST_SLICE)
-        return this.judgeLater(questions, denials, turn + 1)
+      if (steps > 1 && performance.now() - began > MAX_SLICE)
+        return this.judgeLater(questions, denials, step + 1)
     }
     return undefined
   }
 
-  /** Lets other requests go on after each slice, and ends at the deadline also where no policy waits for anything. */
+  /** Lets other requests run after each slice, and stops at the deadline also when no policy returns a promise. */
   private async judgeLater(
     questions: readonly PolicyQuestion[],
     denials: Denial[],
@@ -93,38 +93,38 @@ export class CallChecks {
     const end = performance.now() + this.deadline
     let began = first === undefined ? Number.NEGATIVE_INFINITY : performance.now()
     let pending: Judgement | PromiseLike<Judgement> | undefined = first
-    for (let turn = from; turn < questions.length * this.policies.length; turn++) {
-      if (performance.now() - began > LONGEST_SLICE) {
+    for (let step = from; step < questions.length * this.policies.length; step++) {
+      if (performance.now() - began > MAX_SLICE) {
         await setImmediate()
         began = performance.now()
       }
       if (performance.now() > end) throw late(this.deadline)
-      if (isFinal(await (pending ?? this.ask(questions, turn)), denials)) return
+      if (isFinal(await (pending ?? this.ask(questions, step)), denials)) return
       pending = undefined
     }
   }
 
-  private ask(questions: readonly PolicyQuestion[], turn: number): Judgement | PromiseLike<Judgement> {
+  private ask(questions: readonly PolicyQuestion[], step: number): Judgement | PromiseLike<Judgement> {
     const { policies } = this
-    const question = questions[Math.floor(turn / policies.length)]
-    const policy = policies[turn % policies.length]
-    if (question === undefined || policy === undefined) throw new RangeError(`there is no turn ${turn}`)
+    const question = questions[Math.floor(step / policies.length)]
+    const policy = policies[step % policies.length]
+    if (question === undefined || policy === undefined) throw new RangeError(`there is no step ${step}`)
     return policy.judge(question)
   }
 }
 
-/** Milliseconds for which one request may hold all others. */
-const LONGEST_SLICE = 5
+/** Milliseconds for which one request may block all others. */
+const MAX_SLICE = 5
 
 const unavailable = (cause: unknown): Refusal =>
-  new Refusal(503, 'POLICY_UNAVAILABLE', 'what this may call cannot be judged right now', {
+  new Refusal(503, 'POLICY_UNAVAILABLE', 'the policies cannot decide about this call right now', {
     cause,
     retryAfter: 5,
   })
 
 const late = (deadline: number): Error => new Error(`a policy did not answer within ${deadline / 1000} s`)
 
-/** One for each call, or for each thing that it names. */
+/** One question for each call, or for each subject that the call names. */
 function questionsOf(request: FastifyRequest, { calls }: McpMessage): readonly PolicyQuestion[] {
   const { identity } = request
   const questions: PolicyQuestion[] = []
@@ -135,14 +135,16 @@ function questionsOf(request: FastifyRequest, { calls }: McpMessage): readonly P
   return questions
 }
 
-/** Notes a denial, and tells whether it is one whatever others say. Anything that is no judgement is a fault. */
+/**
+ * Collects a denial, and returns whether no further scope could change it. Throws for anything that is no judgement.
+ */
 function isFinal(judgement: unknown, denials: Denial[]): boolean {
-  const given: Partial<Record<keyof Denial, unknown>> = Object(judgement)
-  if (given.allowed === true) return false
-  const { allowed, reason, rule, scopes = [] } = given
+  const fields: Partial<Record<keyof Denial, unknown>> = Object(judgement)
+  if (fields.allowed === true) return false
+  const { allowed, reason, rule, scopes = [] } = fields
   const isDenial = allowed === false && typeof reason === 'string'
   if (!isDenial || (rule !== undefined && typeof rule !== 'string') || !areScopes(scopes))
-    throw new TypeError('what a policy answers is neither an allowance nor a denial')
+    throw new TypeError('the answer of a policy is neither an allowance nor a denial')
   denials.push({ allowed, reason, scopes, ...(rule !== undefined && { rule }) })
   return scopes.length === 0
 }
@@ -150,7 +152,7 @@ function isFinal(judgement: unknown, denials: Denial[]): boolean {
 const areScopes = (scopes: unknown): scopes is readonly string[] =>
   Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string' && isScope(scope))
 
-/** The caller is sent for scopes only when these are all that is missing. */
+/** The challenge names scopes only when nothing but scopes is missing. */
 function refusalFor(denials: readonly Denial[]): Refusal {
   const reasons = reasonsFor(denials)
   const final = denials.find(({ scopes = [] }) => scopes.length === 0)
@@ -162,7 +164,7 @@ function refusalFor(denials: readonly Denial[]): Refusal {
   })
 }
 
-/** Each rule once: a batch may be denied a thousand times by the same. */
+/** Each rule once: one rule may deny a thousand calls of a batch. */
 function reasonsFor(denials: readonly Denial[]): readonly RefusalReason[] {
   const reasons = new Map<string, RefusalReason>()
   for (const { rule, scopes = [] } of denials) {
@@ -176,17 +178,18 @@ function reasonsFor(denials: readonly Denial[]): readonly RefusalReason[] {
   return [...reasons.values()]
 }
 
-// They read, end a session, or ask what is allowed; and without a body they call nothing.
-const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
+// Without a body these methods call nothing: they read, end a session, or request the allowed methods.
+const METHODS_WITHOUT_CALLS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
 
-function refuseUnlessReading({ method, raw }: FastifyRequest): void {
-  if (isUpgrade(raw) || !READING.has(method)) throw cannotJudge()
-  if (hasBody(raw)) throw new Refusal(400, 'BODY_UNEXPECTED', `a ${method} to an MCP server has no body`)
+function refuseUnlessCallFree({ method, raw }: FastifyRequest): void {
+  if (isUpgrade(raw) || !METHODS_WITHOUT_CALLS.has(method)) throw cannotJudge()
+  if (hasBody(raw))
+    throw new Refusal(400, 'BODY_UNEXPECTED', `a ${method} to an MCP server must not have a body`)
 }
 
 const cannotJudge = (): Refusal =>
   new Refusal(
     403,
     'POLICY_CANNOT_JUDGE',
-    'a policy is in force here, which can judge only a POST with a JSON-RPC message, and no upgrade',
+    'a policy applies here, and it can judge only a POST with a JSON-RPC message, not an upgrade or another method',
   )

@@ -8,7 +8,7 @@ const MALFORMED: Credentials = { kind: 'malformed' }
 
 // One space and RFC 6750's b64token, in a scheme of any case (RFC 9110, 11.1).
 const BEARER = /^bearer ([\w.~+/-]+=*)$/i
-const LONGEST_HEADER = 16 * 1024
+const MAX_HEADER = 16 * 1024
 
 /** The only parser of the `Authorization` header. Tokens in a query or a form are never accepted. */
 export function credentialsOf({
@@ -17,12 +17,12 @@ export function credentialsOf({
 }: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Credentials {
   const { authorization } = headers
   if (authorization === undefined) return NONE
-  if (authorization.length > LONGEST_HEADER || timesSent(rawHeaders, 'authorization') > 1) return MALFORMED
+  if (authorization.length > MAX_HEADER || timesSent(rawHeaders, 'authorization') > 1) return MALFORMED
   const token = BEARER.exec(authorization)?.[1]
   return token === undefined ? MALFORMED : new BearerToken(token)
 }
 
-/** The credentials of a request that sends a token as a bearer; malformed for a token that none could send. */
+/** The credentials of a request with this bearer token; malformed for a token that no header could hold. */
 export const bearerCredentials = (token: string): Credentials =>
   credentialsOf({ headers: { authorization: `Bearer ${token}` }, rawHeaders: [] })
 
@@ -33,7 +33,7 @@ interface Connection {
   [LATEST]?: { readonly authorization: string; readonly bearer: BearerToken } | undefined
 }
 
-/** The same for a request. Clients repeat one token on a connection, so it is parsed and hashed once. */
+/** Like `credentialsOf`, but parses and hashes a token once for each connection, since clients repeat it. */
 export function credentialsFor(request: IncomingMessage): Credentials {
   const connection: Socket & Connection = request.socket
   const latest = connection[LATEST]

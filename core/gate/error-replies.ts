@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorShape, PublicError } from '../contract/error-shape.js'
 import { GatewayError, Refusal, UpstreamError } from '../contract/errors.js'
-import { type CountedResponse, letHeadThrough } from '../http/counted-response.js'
+import { type CountedResponse, releaseHead } from '../http/counted-response.js'
 import type { LogThrottle } from '../log/log-throttle.js'
 import type { RequestObserver } from '../observe/request-observer.js'
 import { isPromise } from '../toolkit/deadline.js'
@@ -13,7 +13,7 @@ const plainJson: ErrorShape = ({ code, sentence, requestId }) => ({
   request_id: requestId,
 })
 
-/** The only place where refusals and errors become responses. */
+/** Turns refusals and errors into responses. No other code does that. */
 export class ErrorReplies {
   constructor(
     private readonly gateOf: (request: FastifyRequest) => Gate,
@@ -22,11 +22,11 @@ export class ErrorReplies {
   ) {}
 
   readonly error = (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const error = thrown instanceof Error ? thrown : new Error('a value that is no Error was thrown')
+    const error = thrown instanceof Error ? thrown : new Error('a value that is not an Error was thrown')
     try {
       this.reply(error, request, reply)
     } catch (fault) {
-      this.log('error', 'an error reply could not be made; a plain one was sent', request, fault)
+      this.log('error', 'making an error reply failed; the gateway sent a minimal one', request, fault)
       minimalReply(error, reply)
     }
   }
@@ -34,7 +34,7 @@ export class ErrorReplies {
   private reply(error: Error, request: FastifyRequest, reply: FastifyReply): void {
     if (error instanceof Refusal) this.refuse(error, request, reply)
     else if (statusOf(error) >= 500) this.log('error', 'a request failed', request, error)
-    else this.log('debug', 'a request was wrong', request, error)
+    else this.log('debug', 'a request was invalid', request, error)
 
     const retryAfter =
       error instanceof Refusal || error instanceof UpstreamError ? error.retryAfter : undefined
@@ -47,15 +47,19 @@ export class ErrorReplies {
     this.send(request, reply, {
       status: 404,
       code: 'not_found',
-      sentence: 'there is nothing here',
+      sentence: 'no route has this path and method',
       requestId: request.id,
     })
   }
 
-  /** In place of a response to a call that nobody could look through. Fastify may have begun to send it. */
-  readonly unpassed = (request: FastifyRequest, reply: FastifyReply, response: CountedResponse): void => {
+  /** Replaces a response to a call that did not take the passage. Fastify may have begun to send that response. */
+  readonly withoutPassage = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    response: CountedResponse,
+  ): void => {
     const cause = new Error(
-      'a route with `mcp: true` answered without the passage: see openPassage of sallyport/toolkit',
+      'a route with `mcp: true` answered without the passage: use openPassage of sallyport/toolkit',
     )
     const reasons = [{ provider: 'forwarder', cause: 'plugin_failed' }]
     const refusal = new Refusal(503, 'PLUGIN_FAILED', 'a plugin answered in a way that cannot be checked', {
@@ -81,9 +85,9 @@ export class ErrorReplies {
         this.gateOf(request).challenge?.header(refusal, request) ?? bareChallenge(refusal)
       if (typeof header === 'string' && /^[\x20-\x7e]+$/.test(header)) return header
       if (isPromise(header)) header.then(undefined, () => {})
-      this.log('error', 'the challenge is no header value; a bare one was sent', request)
+      this.log('error', 'a challenge is no valid header value; the gateway sent a bare one', request)
     } catch (error) {
-      this.log('error', 'the challenge could not be made; a bare one was sent', request, error)
+      this.log('error', 'making a challenge failed; the gateway sent a bare one', request, error)
     }
     return 'Bearer'
   }
@@ -96,7 +100,7 @@ export class ErrorReplies {
 
   private send(request: FastifyRequest, reply: FastifyReply, error: PublicError): void {
     this.observer.errorReplied(error.code, request)
-    letHeadThrough(reply.raw)
+    releaseHead(reply.raw)
     reply.code(error.status).headers(headersOf(error)).send(bodyOf(error, request))
   }
 }
@@ -113,24 +117,26 @@ function bodyOf(error: PublicError, request: FastifyRequest): string {
   return JSON.stringify(shape(error, request))
 }
 
-/** Of a list that has no challenge of its own: without the scopes that are missing nobody could get them. */
+/** For a list without a challenge plugin. It names the missing scopes: a client could not request them otherwise. */
 function bareChallenge({ code, challenge: { scope = '' } }: Refusal): string {
   const names = code === 'INSUFFICIENT_SCOPE' && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
   return names ? `Bearer error="insufficient_scope", scope="${scope}"` : 'Bearer'
 }
 
-/** For when the error reply itself fails: it contains nothing but constants. */
+/** Sent when making the error reply fails: it contains only constants. */
 function minimalReply(error: Error, reply: FastifyReply): void {
   const refused = error instanceof Refusal && error.statusCode < 500
   const status = refused ? error.statusCode : 500
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  letHeadThrough(reply.raw)
+  releaseHead(reply.raw)
   reply
     .code(status)
     .header('x-content-type-options', 'nosniff')
     .header('cache-control', 'no-store')
     .type('application/json; charset=utf-8')
-    .send(`{"error":"${refused ? 'refused' : 'internal_error'}","error_description":"the log tells why"}`)
+    .send(
+      `{"error":"${refused ? 'refused' : 'internal_error'}","error_description":"the log of the gateway has the reason"}`,
+    )
 }
 
 function statusOf(error: Error): number {
@@ -139,7 +145,10 @@ function statusOf(error: Error): number {
   return isWhole && statusCode >= 400 && statusCode < 600 ? statusCode : 500
 }
 
-/** Our own messages may be sent. The message of any other error may hold anything, so a fixed sentence replaces it. */
+/**
+ * Messages of the gateway's own errors may be sent. Any other message may hold secrets, so a fixed sentence replaces
+ * it.
+ */
 function publicText(error: Error): { code: string; sentence: string } {
   const isOwn = error instanceof Refusal || error instanceof UpstreamError
   if (isOwn || (error instanceof GatewayError && error.statusCode < 500)) {
@@ -149,10 +158,13 @@ function publicText(error: Error): { code: string; sentence: string } {
   if (status === 413)
     return { code: 'body_too_large', sentence: 'the body is larger than this gateway takes' }
   if (status === 415) {
-    return { code: 'unsupported_media_type', sentence: 'this content type is not taken here' }
+    return { code: 'unsupported_media_type', sentence: 'this route does not accept this content type' }
   }
   if (status < 500) return { code: 'invalid_request', sentence: validationSentence(error) }
-  return { code: 'internal_error', sentence: 'something went wrong here; the log has the request id' }
+  return {
+    code: 'internal_error',
+    sentence: 'the gateway failed; its log has the reason under this request id',
+  }
 }
 
 // Fastify's own validation names the field and the rule, never the value.

@@ -8,7 +8,7 @@ import type { Revocation } from '../contract/capabilities/revocation.js'
 import { BearerToken, type Credentials } from '../contract/credentials.js'
 import { GatewayError, Refusal } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
-import { askForBody, BODY_DEADLINE, limitBody, owesBody, rememberResponse } from '../http/body.js'
+import { askForBody, BODY_DEADLINE, isBodyPending, limitBody, rememberResponse } from '../http/body.js'
 import { type CountedResponse, holdHead } from '../http/counted-response.js'
 import { observationOf } from '../observe/observation.js'
 import { isPromise, within } from '../toolkit/deadline.js'
@@ -20,7 +20,7 @@ import type { RequestLimit } from './limit.js'
 import type { PublicPaths } from './public-paths.js'
 import { refuseRevoked } from './revoked.js'
 
-/** What the gate of one scope checks a request with, once its list is complete. */
+/** The checks at the gate of one scope, once its list is complete. */
 export interface GateChecks {
   readonly guards: readonly Guard[]
   readonly guardPlugins: GuardPlugins
@@ -30,30 +30,30 @@ export interface GateChecks {
   readonly publicPaths: PublicPaths
   readonly challenge: Challenge | undefined
   readonly limit: RequestLimit | undefined
-  /** What judges and counts what requests to an MCP server call. */
+  /** Judges and counts the calls of requests to an MCP server. */
   readonly calls: CallChecks | undefined
   /** Milliseconds that a guard or an authenticator may take. */
   readonly deadline: number
 }
 
 /**
- * Admits requests to the routes of one scope: guards first, then authentication, unless the route is public; then limits,
- * and the policies for what is sent to an MCP server.
+ * Admits requests to the routes of one scope: guards first, then authentication unless the route is public, then
+ * limits, and policies for the calls of an MCP server.
  */
 export class Gate {
   private checks: GateChecks | undefined
 
-  /** Until this is called every request is refused. */
+  /** The gate refuses every request until this is called. */
   open(checks: GateChecks): void {
     this.checks = checks
   }
 
   private get opened(): GateChecks {
     if (this.checks !== undefined) return this.checks
-    throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
+    throw new Refusal(503, 'STARTING', 'the gateway is still starting', { retryAfter: 1 })
   }
 
-  /** Whether requests to an MCP server are admitted by what their bodies call. */
+  /** Whether the gate reads the calls in bodies of requests to an MCP server. */
   get readsCalls(): boolean {
     return this.checks?.calls !== undefined
   }
@@ -62,7 +62,7 @@ export class Gate {
     return this.checks?.challenge
   }
 
-  /** Returns at once unless something has to be waited for; throws or rejects with the refusal. */
+  /** Returns a promise only if a check returns one; throws or rejects with the refusal. */
   admit(request: FastifyRequest, isPublic: boolean, isMcp: boolean): Promise<void> | undefined {
     const checks = this.opened
     const { limit, calls } = checks
@@ -99,7 +99,7 @@ export class Gate {
     return observed.time('verification', () => this.authenticate(checks, request, 0, []))
   }
 
-  /** A public route admits everybody: there a session only says who it is. */
+  /** A public route admits every request: a session only adds its identity there. */
   private async authenticateSession(
     checks: GateChecks,
     request: FastifyRequest,
@@ -114,7 +114,9 @@ export class Gate {
     }
   }
 
-  /** Who the authenticators say that these credentials belong to, whatever has admitted the request; rejects with the refusal. */
+  /**
+   * The identity that the authenticators find for these credentials, also on a public route; rejects with the refusal.
+   */
   async identify(request: FastifyRequest, credentials: Credentials): Promise<Identity> {
     const checks = this.opened
     request.credentials = credentials
@@ -125,7 +127,7 @@ export class Gate {
       throw asRefusal(error)
     }
     const { identity }: { identity?: Identity | undefined } = request
-    if (identity === undefined) throw new Error('nobody was asked about the credentials')
+    if (identity === undefined) throw new Error('no authenticator has decided about the credentials')
     return identity
   }
 
@@ -183,7 +185,7 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const isIdentity = (value: unknown): value is Identity =>
   isObject(value) && typeof (value as Partial<Identity>).subject === 'string'
 
-/** A `GatewayError` was thrown on purpose; any other error is a fault of a plugin, and the request is refused all the same. */
+/** A `GatewayError` was thrown on purpose. Any other error is a fault of a plugin, and refuses the request too. */
 const asRefusal = (error: unknown): GatewayError =>
   error instanceof GatewayError
     ? error
@@ -192,33 +194,33 @@ const asRefusal = (error: unknown): GatewayError =>
         retryAfter: 5,
       })
 
-/** What answers in place of a route. */
+/** The responses that the gateway sends instead of a route's own. */
 export interface GateReplies {
-  /** Sends the error reply to a request that is refused. */
+  /** Sends the error reply to a refused request. */
   error(refusal: GatewayError, request: FastifyRequest, reply: FastifyReply): void
-  /** The route has begun a response that has not taken the passage. */
-  unpassed(request: FastifyRequest, reply: FastifyReply, response: CountedResponse): void
+  /** Replaces a response that the route has begun without the passage. */
+  withoutPassage(request: FastifyRequest, reply: FastifyReply, response: CountedResponse): void
 }
 
 /** A request at the gate of its route. */
-interface Arrival {
+interface GateRequest {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly config: FastifyRequest['routeOptions']['config']
   readonly gate: Gate
-  /** Somebody reads what becomes of calls: the response of an MCP server has to take the passage. */
-  readonly isRead: boolean
+  /** Whether the response has to take the passage, since policies, limits or audits read the calls of an MCP server. */
+  readonly needsPassage: boolean
 }
 
 /**
- * The first hook of every route. A callback and not a promise: most requests never wait. A refused request gets its
- * response here, since an error handler of the route could make something else of it.
+ * The first hook of every route. Uses a callback, since most requests never wait for a promise. It sends the response
+ * to a refused request itself: the route's error handler could turn the refusal into another response.
  */
 export function admission(replies: GateReplies, bodyDeadline = BODY_DEADLINE) {
-  return ({ request, reply, config, gate, isRead }: Arrival, done: () => void): void => {
+  return ({ request, reply, config, gate, needsPassage }: GateRequest, done: () => void): void => {
     const reject = (refusal: GatewayError): void => replies.error(refusal, request, reply)
     const proceed = (): void => {
-      if (isRead) holdHead(reply.raw, (response) => replies.unpassed(request, reply, response))
+      if (needsPassage) holdHead(reply.raw, (response) => replies.withoutPassage(request, reply, response))
       if (config.forwardsExpect !== true) {
         reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
         // Only after admission, so that a refused caller sends no body.
@@ -230,13 +232,13 @@ export function admission(replies: GateReplies, bodyDeadline = BODY_DEADLINE) {
     if (request.headers.expect !== undefined || config.mcp === true) rememberResponse(request, reply.raw)
     const refuse = (error: unknown): Promise<void> | undefined => {
       const refusal = asRefusal(error)
-      // A body that came with its head is parsed by then, and the connection need not end.
-      if (owesBody(request.raw)) return setImmediate().then(() => reject(refusal))
+      // On the next tick Node has parsed a body that arrived with its head, and the connection need not end.
+      if (isBodyPending(request.raw)) return setImmediate().then(() => reject(refusal))
       reject(refusal)
       return undefined
     }
-    /** Who observes the request does not take it for let in, or refused, before that. */
-    const decideBy = (decided: Promise<void> | undefined): void => {
+    /** Observers see the decision only after it is made. */
+    const trackDecision = (decided: Promise<void> | undefined): void => {
       const observed = observationOf(request)
       if (decided === undefined || observed === undefined) return
       observed.admission = decided.finally(() => {
@@ -248,26 +250,28 @@ export function admission(replies: GateReplies, bodyDeadline = BODY_DEADLINE) {
       try {
         waiting = gate.admit(request, config.public === true, config.mcp === true)
       } catch (error) {
-        decideBy(refuse(error))
+        trackDecision(refuse(error))
         return
       }
       if (waiting === undefined) proceed()
-      else decideBy(waiting.then(proceed, refuse))
+      else trackDecision(waiting.then(proceed, refuse))
     }
-    // A small body mostly comes with its head: on the next tick it can be read without waiting for it.
+    // A small body mostly arrives with its head: on the next tick it can be read without waiting.
     if (config.mcp === true && gate.readsCalls) process.nextTick(admit)
     else admit()
   }
 }
 
-/** The plugins of guards: faults of these are told by them, and not as an outage of an identity provider. */
+/** The plugin of each guard: the refusal for a failing guard names it, instead of an identity provider. */
 type GuardPlugins = Pick<WeakMap<Guard, string>, 'get'>
 
-/** Asks a guard, and waits for it where it has to. What it throws on purpose stays as it is; anything else is a fault. */
+/**
+ * Runs a guard, and waits if it returns a promise. Rethrows a `GatewayError`; any other error is a fault of the plugin.
+ */
 function askGuard(
   guard: Guard,
   request: FastifyRequest,
-  /** Milliseconds that it may take. */
+  /** Milliseconds that the guard may take. */
   deadline: number,
   plugins: GuardPlugins,
 ): Promise<unknown> | undefined {
@@ -290,7 +294,7 @@ function failureOf(plugin = 'guard', cause: unknown): GatewayError {
   return new Refusal(503, 'PLUGIN_FAILED', message, { cause, retryAfter: 5, reasons })
 }
 
-/** A cookie comes with requests that other sites make too, so it opens nothing that changes anything. */
+/** Browsers send cookies with requests of other sites too, so a session admits only methods that change nothing. */
 const mayUseSession = ({ method, headers, routeOptions }: FastifyRequest): boolean =>
   routeOptions.config.session === true &&
   (method === 'GET' || method === 'HEAD') &&

@@ -13,8 +13,8 @@ type OnSend = (
 type OnClose = (this: FastifyInstance, instance: FastifyInstance, done: () => void) => unknown
 
 /**
- * Wraps two hooks of plugins whose errors Fastify passes to no error handler: it would send a caller the message of an
- * `onSend` that throws twice, and an `onClose` that throws would end the process with its list half stopped.
+ * Wraps two hooks of plugins whose errors Fastify passes to no error handler. It would send the caller the message of
+ * an `onSend` that throws twice, and an `onClose` that throws would end the process while its list is half stopped.
  */
 export function guardHooks(app: FastifyInstance, log: Logger): void {
   const add = Reflect.get(app, 'addHook') as (

@@ -8,35 +8,35 @@ import { readArrivedMessage } from '../mcp/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 import { isJsonObject } from '../toolkit/json-object.js'
 
-/** Whom a request counts for, found out when the limiter asks. */
+/** The caller and address that a request counts for, computed on demand. */
 class RequestKey implements LimitKey {
   constructor(
     private readonly request: FastifyRequest,
-    private readonly kind: 'known' | 'anybody' | 'refused',
+    private readonly kind: 'identified' | 'open' | 'refused',
   ) {}
 
   get caller(): string | undefined {
     const { request, kind } = this
     const { identity } = request
     if (kind === 'refused') return undefined
-    if (kind === 'anybody' || identity === undefined) return this.address
-    // As JSON, so that no provider and subject read like another provider and subject, or like an address.
+    if (kind === 'open' || identity === undefined) return this.address
+    // As JSON, so that each pair of provider and subject has a key of its own, and none equals an address.
     return JSON.stringify([identity.provider, identity.subject])
   }
 
-  // All that plugins dispatch, for whichever client, would have one address.
+  // Dispatched requests of all clients would share one address.
   get address(): string | undefined {
     return isDispatched(this.request) ? undefined : this.request.clientAddress
   }
 }
 
-/** Those that let anybody in: nobody proves to be one caller. */
+/** The providers that admit every request: their identities prove nothing about the caller. */
 export const openProviders = (authenticators: readonly Authenticator[]): ReadonlySet<string> =>
   new Set(authenticators.filter(({ open }) => open === true).map(({ provider }) => provider))
 
-/** Of a request that was let in. */
+/** The key of an admitted request. */
 export const requestKeyOf = (request: FastifyRequest, open: ReadonlySet<string>): LimitKey =>
-  new RequestKey(request, open.has(request.identity?.provider ?? '') ? 'anybody' : 'known')
+  new RequestKey(request, open.has(request.identity?.provider ?? '') ? 'open' : 'identified')
 
 /** Asks the limiter of a scope about each request at its gate. */
 export class RequestLimit {
@@ -51,7 +51,7 @@ export class RequestLimit {
     this.open = openProviders(authenticators)
   }
 
-  /** Counts what `admit` lets in, and what it refuses with 401; throws or rejects with the refusal. */
+  /** Counts requests that `admit` admits, or refuses with 401; throws or rejects with the refusal. */
   apply(request: FastifyRequest, admit: () => Promise<void> | undefined): Promise<void> | undefined {
     let waiting: Promise<void> | undefined
     try {
@@ -66,7 +66,7 @@ export class RequestLimit {
     )
   }
 
-  /** Counts what the body of a request calls that was let in; throws or rejects with the refusal. */
+  /** Counts the calls in the body of an admitted request; throws or rejects with the refusal. */
   applyToCalls(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
     const { limiter } = this
     if (limiter.takeCalls === undefined) return undefined
@@ -76,11 +76,11 @@ export class RequestLimit {
   }
 
   private refused(request: FastifyRequest, error: unknown): Promise<void> {
-    const taken = isUnauthorized(error) ? this.take(request, new RequestKey(request, 'refused')) : undefined
+    const counted = isUnauthorized(error) ? this.take(request, new RequestKey(request, 'refused')) : undefined
     const refuse = (): never => {
       throw error
     }
-    return Promise.resolve(taken).then(refuse)
+    return Promise.resolve(counted).then(refuse)
   }
 
   private take(request: FastifyRequest, key: LimitKey): Promise<void> | undefined {
@@ -119,11 +119,11 @@ function refuseIfLimited(request: FastifyRequest, answer: unknown): void {
     ? answer
     : { wait: answer }
   if (typeof wait !== 'number' || !(wait > 0) || (limit !== undefined && typeof limit !== 'string'))
-    throw unavailable(new TypeError('what the limiter answers is neither 0 nor what a request is over'))
+    throw unavailable(new TypeError('the answer of the limiter is neither 0 nor an exceeded limit'))
   if (request.routeOptions.config.mcp === true) readArrivedMessage(request)
-  // Rounded up: whoever waits for so long is let in.
+  // Rounded up: a caller that waits this long is admitted.
   const retryAfter = Math.ceil(wait / 1000)
-  throw new Refusal(429, 'TOO_MANY_REQUESTS', 'this is more requests than are allowed in that time', {
+  throw new Refusal(429, 'TOO_MANY_REQUESTS', 'the limit of requests for this time is exceeded', {
     retryAfter,
     ...(limit !== undefined && {
       reasons: [{ provider: 'limit', cause: 'too_many_requests', detail: limit }],

@@ -4,14 +4,14 @@ import { ConfigError } from '../contract/errors.js'
 /** Paths that need no credentials, compared with the matched route and the parameters that its handler gets. */
 export class PublicPaths {
   private readonly paths: readonly (readonly string[])[]
-  // By route: most routes can never be public, whatever path is requested.
+  // Cached by route: most routes can never be public, whatever path is requested.
   private readonly coverable = new Map<string, boolean>()
 
   constructor(paths: readonly string[]) {
     this.paths = paths.map(segmentsOf)
-    // No segment at all would be a prefix of everything.
+    // A path without segments would be a prefix of every path.
     if (this.paths.some((path) => path.length === 0)) {
-      const message = 'an empty public path would open everything: use anonymous mode for that'
+      const message = 'an empty public path would make every path public: use anonymous mode for that'
       throw new ConfigError([{ place: 'public paths', message }])
     }
   }
@@ -53,8 +53,8 @@ const requestedSegments = ({ url }: FastifyRequest): string[] => segmentsOf(path
 const pathOf = (target: string): string => target.split('?', 1)[0] ?? ''
 
 /**
- * The route's path with its parameters filled in. A value that holds a slash stays one segment, as it is one parameter
- * to the handler.
+ * The route's path with its parameters filled in. A value with a slash stays one segment, as the handler gets it as one
+ * parameter.
  */
 function matchedSegments(request: FastifyRequest): string[] | undefined {
   const { url } = request.routeOptions
@@ -64,15 +64,15 @@ function matchedSegments(request: FastifyRequest): string[] | undefined {
   for (const segment of segmentsOf(url)) {
     if (segment === '*') return wildcardSegments(concrete, params['*'], request.originalUrl)
     const value = segment.startsWith(':') ? params[segment.slice(1)] : segment
-    // Several parameters in one segment, or one with a pattern: what the segment is cannot be told.
+    // Several parameters in one segment, or one with a pattern: the segment's value is unknown.
     if (value === undefined) return undefined
     concrete.push(value)
   }
   return concrete
 }
 
-// A wildcard's handler may parse the rest in its own way, so only an unambiguous rest is compared. An escape or a
-// fragment is ambiguous: the handler may use the raw text instead of the decoded one.
+// The handler of a wildcard may parse the rest in its own way, so this compares only an unambiguous rest. An escape or
+// a fragment is ambiguous: the handler may use the raw text instead of the decoded one.
 function wildcardSegments(before: readonly string[], rest = '', requested: string): string[] | undefined {
   const segments = rest.split('/')
   const plain = segments.every((segment) => /^[\w~-][\w.~-]*$/.test(segment))

@@ -5,32 +5,32 @@ import type { FastifyServerOptions } from 'fastify'
 
 type Compilers = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
 type Route = { readonly httpPart?: string; readonly schema: unknown }
-type Factory = (...given: readonly unknown[]) => (route: Route) => unknown
+type Factory = (...args: readonly unknown[]) => (route: Route) => unknown
 
 const load = createRequire(import.meta.url)
 
 const compilers: Record<'buildValidator' | 'buildSerializer', Factory> = {
-  buildValidator: (...given) => {
+  buildValidator: (...args) => {
     const select: typeof ValidatorSelector = load('@fastify/ajv-compiler')
-    const compile = (select() as Factory)(...given)
+    const compile = (select() as Factory)(...args)
     return (route) => {
       if (route.httpPart === 'headers') refuseCapitals(route.schema)
       return compile(route)
     }
   },
-  buildSerializer: (...given) => {
+  buildSerializer: (...args) => {
     const select: typeof SerializerSelector = load('@fastify/fast-json-stringify-compiler')
-    return (select() as Factory)(...given)
+    return (select() as Factory)(...args)
   },
 }
 
 /**
- * Fastify's default compilers, loaded with the first route that has a schema. They are a fifth of all that a start loads,
- * and few lists have such a route.
+ * Fastify's default compilers, loaded with the first route that has a schema: few lists have one, and the compilers are
+ * a fifth of the code that a start loads.
  */
 export const schemaCompilers = compilers as Compilers
 
-/** Header names of requests are in lower case. Fastify lowers those of a schema for its own compilers only. */
+/** Node gives header names in lower case. Fastify lowers the names in a schema only for its own compilers. */
 function refuseCapitals(schema: unknown): void {
   if (typeof schema !== 'object' || schema === null) return
   for (const [keyword, value] of Object.entries(schema)) {

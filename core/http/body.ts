@@ -14,20 +14,23 @@ import { isPromise } from '../toolkit/deadline.js'
 /** Milliseconds for a body that the gateway itself reads: Fastify takes 1 MiB at most. */
 export const BODY_DEADLINE = 30_000
 
-/** Whether a body comes with the head, or is announced by it. */
+/** Whether the head announces a body. */
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
 
 export const bodyTooSlow = (): Refusal =>
-  new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
+  new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not arrive in time')
 
 export const bodyTooLarge = (): Refusal =>
   new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
 
 export const bodyIncomplete = (): Refusal =>
-  new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
+  new Refusal(400, 'BODY_INCOMPLETE', 'the connection closed before the whole body arrived')
 
-/** A body that never ends would keep its route, and a stop, waiting. A handler that forwards has a limit of its own. */
+/**
+ * Without a limit, a body that never ends would keep its route, and a stop, waiting. A forwarder has a limit of its
+ * own.
+ */
 export function limitBody(
   { raw }: FastifyRequest,
   reply: FastifyReply,
@@ -48,23 +51,23 @@ export function limitBody(
 const MAX_BYTES = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
 
-/** Reads the body of a request that it has taken over, and sends those bytes in place of the stream. */
+/** A forwarder that reads the body of its request itself, and sends those bytes instead of the stream. */
 export interface BodyReader {
   readBody(maxBytes: number): Buffer | Promise<Buffer>
 }
 
 /** Keeps the bytes of a body that was read. */
 export interface BodyKeeper {
-  /** Nobody needs them any more. */
+  /** No reader needs the bytes any more. */
   discard(): void
 }
 
-/** What is known of the body of one request: in one object, so that all requests have the same shape. */
+/** The state of one request's body. */
 class BodyState {
   reader: BodyReader | undefined
   keeper: BodyKeeper | undefined
-  /** The body itself once it was read. */
-  asked: Buffer | Promise<Buffer> | undefined
+  /** A promise while the body is being read. */
+  body: Buffer | Promise<Buffer> | undefined
   isForgotten = false
 
   constructor(public response: ServerResponse | undefined) {}
@@ -80,9 +83,8 @@ declare module 'fastify' {
   }
 }
 
-/** On a route that does not read bodies itself one may take `deadline` milliseconds. */
+/** `deadline`: milliseconds for a body, on routes that do not read bodies themselves. */
 export function decorateBody(app: FastifyInstance, deadline = BODY_DEADLINE): void {
-  // All requests begin with a place for it.
   app.decorateRequest(STATE, undefined)
   app.decorateRequest(READ, function (this: FastifyRequest, maxBytes: number) {
     return readOnce(this, maxBytes, deadline)
@@ -97,25 +99,25 @@ function stateOf(request: FastifyRequest): BodyState {
   return request[STATE]
 }
 
-/** Read once, whoever asks, and handed on to whatever reads the body after that. It is there at once if it has come. */
+/** Reads the body once; every later reader gets the same bytes. Returns no promise when all bytes have arrived. */
 export const wholeBodyOf = (request: FastifyRequest, maxBytes = MAX_BYTES): Buffer | Promise<Buffer> =>
   request[READ](maxBytes)
 
 function readOnce(request: FastifyRequest, maxBytes: number, deadline: number): Buffer | Promise<Buffer> {
   const state = stateOf(request)
   if (state.isForgotten) throw new Error('the body was sent on, and is not kept')
-  if (state.asked === undefined) {
-    const body = read(request, state, maxBytes, deadline)
-    state.asked = body
-    if (isPromise(body)) {
+  if (state.body === undefined) {
+    const reading = read(request, state, maxBytes, deadline)
+    state.body = reading
+    if (isPromise(reading)) {
       const keep = (whole: Buffer): void => {
-        state.asked = whole
+        state.body = whole
       }
-      body.then(keep, () => {})
+      reading.then(keep, () => {})
     }
   }
-  const { asked } = state
-  return isPromise(asked) ? asked.then((whole) => atMost(maxBytes, whole)) : atMost(maxBytes, asked)
+  const { body } = state
+  return isPromise(body) ? body.then((whole) => atMost(maxBytes, whole)) : atMost(maxBytes, body)
 }
 
 function atMost(maxBytes: number, whole: Buffer): Buffer {
@@ -135,52 +137,52 @@ function read(
     if (readBody !== undefined && response !== undefined) return readBody(request, response, maxBytes)
     return received(request, response, maxBytes, deadline)
   } catch (error) {
-    // Whoever asks next gets the same.
+    // Every later reader gets the same error.
     return Promise.reject(error)
   }
 }
 
-/** From here on this reads the body for `request.wholeBody`. */
+/** From now on `request.wholeBody` reads the body through `reader`. */
 export function readBodyBy(request: FastifyRequest, reader: BodyReader): void {
   stateOf(request).reader = reader
 }
 
-/** The bytes of the body are with this one. */
+/** Names the holder of the body's bytes, so that `forgetBody` can free them. */
 export function bodyKeptBy(request: FastifyRequest, keeper: BodyKeeper): void {
   stateOf(request).keeper = keeper
 }
 
-/** Other bytes go on than those that came: whoever reads the body from now on, such as a signature, gets these. */
+/** The gateway sends other bytes than it received: every later reader, such as a signature, gets `sent`. */
 export function bodyReplaced(request: FastifyRequest, sent: Buffer): void {
-  stateOf(request).asked = sent
+  stateOf(request).body = sent
 }
 
-/** The body, if it was read already. Of one that was not read to its end nothing may be sent on. */
+/** The body, if it was read already. Throws for a body that was not read to its end: no part of it may be sent on. */
 export function bodyRead(request: FastifyRequest): Buffer | undefined {
-  const asked = request[STATE]?.asked
-  if (isPromise(asked)) throw bodyTooLarge()
-  return asked
+  const body = request[STATE]?.body
+  if (isPromise(body)) throw bodyTooLarge()
+  return body
 }
 
-/** Lets go of a body that nobody needs again: its response may last for hours. What it called is still known. */
+/** Frees a body that no reader needs again: its response may last for hours. The parsed message stays. */
 export function forgetBody(request: FastifyRequest): void {
   request.body = undefined
   const state = request[STATE]
-  if (state?.asked === undefined) return
+  if (state?.body === undefined) return
   state.isForgotten = true
-  state.asked = undefined
+  state.body = undefined
   state.reader = undefined
   state.keeper?.discard()
 }
 
-/** Remembers the response for who reads the body: with `Expect` it has to be asked for, and what is kept of it freed. */
+/** Remembers the response, on which the reader of the body sends `100 Continue`. */
 export function rememberResponse(request: FastifyRequest, response: ServerResponse): void {
   request[STATE] = new BodyState(response)
 }
 
 export const responseOf = (request: FastifyRequest): ServerResponse | undefined => request[STATE]?.response
 
-/** Asks for the body now, and only once. */
+/** Sends `100 Continue` if the client waits for it, and only once. */
 export function askForBody(
   { headers, raw }: FastifyRequest,
   response: { writeContinue(): void } | undefined,
@@ -191,7 +193,7 @@ export function askForBody(
   delete headers.expect
 }
 
-/** Has a route that Fastify reads the body of get the bytes that were read before. */
+/** Gives Fastify's body parser the bytes that a guard or policy has read before. */
 export function replayBody(route: RouteOptions): void {
   if (route.config?.forwardsExpect === true || !TAKE_BODY.test(String(route.method))) return
   route.preParsing = [replay, ...[route.preParsing ?? []].flat()]
@@ -214,7 +216,7 @@ function received(
   const { raw, headers } = request
   if (!hasBody(raw)) return Promise.resolve(NO_BODY)
   if (Number(headers['content-length']) > maxBytes) return Promise.reject(bodyTooLarge())
-  // Its `close` may have come already, or somebody else has read it.
+  // Its `close` may have come already, or another reader has read the body.
   if (raw.destroyed || raw.readableEnded) return Promise.reject(bodyIncomplete())
   askForBody(request, response)
   return new Promise((resolve, reject) => {
@@ -224,7 +226,7 @@ function received(
       size += chunk.length
       chunks.push(chunk)
       if (size <= maxBytes) return
-      // A caller that sends all of its body first reads the answer only then.
+      // A client that reads the response only after it has sent its body must be able to send all of it.
       raw.off('data', onData).resume()
       chunks.length = 0
       timer.unref()
@@ -242,7 +244,7 @@ function received(
     raw
       .on('data', onData)
       .once('end', () => {
-        // The request of a dispatch never emits `close`.
+        // A dispatched request never emits `close`.
         clearTimeout(timer)
         resolve(Buffer.concat(chunks))
       })
@@ -253,31 +255,31 @@ function received(
   })
 }
 
-// Milliseconds for the rest of a body to come.
-const LONGEST_REST = 60_000
+// Milliseconds for the rest of a body to arrive.
+const REST_TIMEOUT = 60_000
 
-/** Whether a part of the body is still to come. */
-export const owesBody = (request: IncomingMessage): boolean => !request.complete && hasBody(request)
+/** Whether a part of the body has not arrived yet. */
+export const isBodyPending = (request: IncomingMessage): boolean => !request.complete && hasBody(request)
 
 /**
- * A response that comes before the end of the body says that it is the last one of its connection: a proxy in front may
- * drop the rest of that body, and what it would send next, of another caller, would be read as that rest. The rest is
- * read for a while all the same: unread bytes would make the system reset the connection before the response was read. Nobody
- * waits for a body that was too slow (408), or that was not asked for.
+ * Makes a response that is sent before the end of the body the last one of its connection. A proxy in front may drop
+ * the rest of that body, and the gateway would read the next request, of another caller, as that rest. The gateway
+ * still reads the rest for a while: unread bytes would make the system reset the connection before the client has read
+ * the response. It does not wait for a body that was too slow (408), nor for one that awaits `100 Continue`.
  */
 export function closeAfterBody(response: ServerResponse, status: number): void {
   const { req, socket } = response
   if (socket === null) return
   response.shouldKeepAlive = false
   if (status === 408 || req.headers.expect !== undefined) return
-  // Node calls it once the response is sent.
+  // Node calls `destroySoon` once the response is sent.
   socket.destroySoon = function (this: Socket): void {
     Reflect.deleteProperty(this, 'destroySoon')
     if (req.complete) {
       this.destroySoon()
       return
     }
-    const timer = setTimeout(() => this.destroy(), LONGEST_REST)
+    const timer = setTimeout(() => this.destroy(), REST_TIMEOUT)
     this.once('close', () => clearTimeout(timer))
     req.once('end', () => this.destroySoon())
   }

@@ -2,21 +2,21 @@ import type { IncomingMessage } from 'node:http'
 import { AddressRanges, normalizedAddress } from '../toolkit/address-ranges.js'
 import { valuesOf } from './raw-headers.js'
 
-/** For a connection without an address, in the word of RFC 7239 (6). */
+/** The address of a connection that has none, as RFC 7239 (6) writes it. */
 const UNKNOWN = 'unknown'
 
-/** Finds the address of a client. It is computed only for who asks. */
+/** Finds the address of a client, on demand. */
 export class ClientAddresses {
   private trusted: AddressRanges | undefined
 
-  /** From now on what connections from these ranges say of their clients is believed. */
+  /** From now on the forwarding headers of connections from these ranges are believed. */
   trust(ranges: readonly string[]): void {
     this.trusted = ranges.length === 0 ? undefined : new AddressRanges(ranges)
   }
 
   /**
-   * The other end of the connection; when that is a trusted proxy, the last address that it and the trusted proxies
-   * before it name and that is none of them. What cannot be read ends the walk: the last address believed counts.
+   * The peer of the connection. When the peer is a trusted proxy: the last address in its headers that is not itself a
+   * trusted proxy. An entry that cannot be parsed ends the walk, and the last address believed counts.
    */
   of({ socket, rawHeaders }: IncomingMessage): string {
     const { trusted } = this
@@ -26,10 +26,11 @@ export class ClientAddresses {
     if (trusted?.includes(connected) !== true) return connected
     const old = valuesOf(rawHeaders, 'x-forwarded-for')
     const standard = valuesOf(rawHeaders, 'forwarded')
-    const byOld = lastUntrusted(connected, old.map(listed), trusted)
+    const byOld = lastUntrusted(connected, old.map(commaSeparated), trusted)
     if (standard.length === 0) return byOld
     const byStandard = lastUntrusted(connected, standard.map(forwardedNodes), trusted)
-    // A proxy that sets one of them may pass on the other as the client wrote it, and nobody knows which it sets.
+    // A proxy that sets one header may pass on the other as the client wrote it, and the gateway cannot know which it
+    // sets.
     return old.length === 0 || byOld === byStandard ? byStandard : connected
   }
 }
@@ -52,12 +53,12 @@ function lastUntrusted(connected: string, lines: readonly Nodes[], trusted: Addr
   return believed
 }
 
-const listed = (line: string): Nodes => line.split(',').map((node) => node.trim())
+const commaSeparated = (line: string): Nodes => line.split(',').map((node) => node.trim())
 
 const NODE =
   /^(?:\[([\da-f]*:[\da-f:.]*)\]|(\d+\.[\d.]+))(?::(?:\d{1,5}|_[\w.-]{1,64}))?$|^([\da-f]*:[\da-f:.]*)$/i
 
-/** The address of a node, without its port (RFC 7239, 6); none when it is obfuscated, unknown or garbage. */
+/** The address of a node, without its port (RFC 7239, 6); undefined when it is obfuscated, unknown or malformed. */
 function addressOf(node: string): string | undefined {
   const [, inBrackets, v4, v6] = NODE.exec(node) ?? []
   const address = inBrackets ?? v4 ?? v6

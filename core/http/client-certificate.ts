@@ -9,9 +9,9 @@ type Certified = Partial<Pick<TLSSocket, 'authorized' | 'getPeerX509Certificate'
 type Connection = Socket & Certified & { [THUMBPRINT]?: string | undefined }
 
 /**
- * The SHA-256 thumbprint of the certificate that the client has shown on this connection and proved to hold, as a token
- * that is bound to it has it in `cnf` (RFC 8705, 3.1). Undefined where there is none: on plain http, in-process, and
- * behind a proxy that ends TLS, whatever its headers say.
+ * The SHA-256 thumbprint of the certificate whose key the client proved to hold on this connection, as `cnf` of a bound
+ * token has it (RFC 8705, 3.1). Undefined on plain http, in-process, and behind a proxy that ends TLS, whatever the
+ * proxy's headers say.
  */
 export function clientThumbprint({ socket }: Pick<IncomingMessage, 'socket'>): string | undefined {
   const connection: Connection = socket

@@ -5,13 +5,13 @@ import { currentResponse } from './current-response.js'
 import { hasUntrustedCertificate } from './tls-server.js'
 import { UnreadResponses } from './unread-responses.js'
 
-/** The connections of one port: how many there may be, and which of them are busy. */
+/** The connections of one port: limits their number, and closes the idle ones on a stop. */
 export class Connections {
   max = Number.POSITIVE_INFINITY
   /** Every accepted socket, those in a TLS handshake too. */
   private readonly accepted = new Set<Socket>()
   private readonly byPeer = new Map<string, Socket>()
-  /** Those on which HTTP is spoken, or a refusal is sent. */
+  /** The sockets that have finished their handshake. */
   private readonly sockets = new Set<Socket>()
   private readonly refused = new Set<Socket>()
   readonly unread: UnreadResponses
@@ -23,7 +23,7 @@ export class Connections {
     unreadEnded: (connections: number, bytes: number) => void,
   ) {
     this.unread = new UnreadResponses(this.sockets, unreadEnded)
-    // Node's own listeners come first: a parser is there already, and what it reads of a refused socket is not handled.
+    // Node's own listeners run first, so a refused socket has a parser already: see `isRefused`.
     if (isTls) {
       server.on('connection', (socket) => this.accept(socket))
       server.on('secureConnection', (socket: TLSSocket) => {
@@ -33,18 +33,18 @@ export class Connections {
     this.keepUnsentResponses()
   }
 
-  /** Whether HTTP is spoken on it: not before its handshake, and not after its end. */
+  /** Whether the socket has finished its handshake, and is still open. */
   has(socket: Socket): boolean {
     return this.sockets.has(socket)
   }
 
-  /** Whether it has got its refusal: what is asked there gets no further response. */
+  /** Whether the socket was refused with a 503: its requests get no further response. */
   isRefused(socket: Socket): boolean {
     return this.refused.size > 0 && this.refused.has(socket)
   }
 
-  /** The socket below one that failed in its handshake: plain bytes can still be written there. */
-  below(socket: Socket): Socket | undefined {
+  /** The TCP socket below a TLS socket whose handshake failed: plain bytes can still be written to it. */
+  tcpSocketOf(socket: Socket): Socket | undefined {
     return this.byPeer.get(peerOf(socket))
   }
 
@@ -53,7 +53,7 @@ export class Connections {
     for (const socket of this.isTls ? this.accepted : this.sockets) socket.destroy()
   }
 
-  /** As many handshakes are allowed as connections: what is beyond that gets no response. */
+  /** Allows as many handshakes as connections, and destroys each further socket without a response. */
   private accept(socket: Socket): void {
     if (this.accepted.size >= 2 * this.max) {
       socket.destroy()
@@ -76,7 +76,7 @@ export class Connections {
 
   /** Connections beyond the limit get a 503. */
   private admit(socket: Socket): void {
-    // It is parsed again: see `handleUpgrades`.
+    // `handleUpgrades` emits the event a second time for a socket that it has parsed again.
     if (this.sockets.has(socket)) return
     this.sockets.add(socket)
     socket.once('close', () => {
@@ -91,8 +91,8 @@ export class Connections {
   }
 
   /**
-   * Node counts a connection as idle as soon as its response was written to the socket's buffer, and on closing would
-   * cut off what a slow client has not read yet. `server.close` calls this method too.
+   * Node counts a connection as idle as soon as its response is in the socket's buffer, and would cut off the part that
+   * a slow client has not read yet. `server.close` calls `closeIdleConnections` too.
    */
   private keepUnsentResponses(): void {
     const closeIdle = this.server.closeIdleConnections.bind(this.server)

@@ -5,24 +5,25 @@ import {
   ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
-import { closeAfterBody, owesBody } from './body.js'
+import { closeAfterBody, isBodyPending } from './body.js'
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 type Callback = (error?: Error | null) => void
 
-const PART = 64 * 1024
+const PART_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
 
 /**
- * A response that counts the bytes of its body: headers and chunk sizes are not among them. A large body goes to the socket
- * in parts, as it is read: of one that is there as a whole nobody could tell whether it is being read.
+ * A response that counts the bytes of its body, without headers and chunk sizes. It writes a large body to the socket
+ * in parts, as the client reads them: `UnreadResponses` could not see the progress of a body that was written as a
+ * whole.
  */
 export class CountedResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   /** Called with each write. */
   onWrite: (() => void) | undefined
-  /** Called in place of a head that nobody has let through. */
+  /** Called instead of writing a head that was not released. */
   onHead: (() => void) | undefined
   private written = 0
   private upgraded: { readonly socket: Socket; readonly before: number } | undefined
@@ -40,19 +41,19 @@ export class CountedResponse<
     return this.rest.length
   }
 
-  /** From now on the bytes are those that are sent over the socket of an upgrade. */
+  /** From now on counts the bytes that are sent over the socket of an upgrade. */
   countSocket(socket: Socket): void {
     this.upgraded = { socket, before: socket.bytesWritten }
   }
 
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
     if (status >= 200 && this.isHeadRefused()) return this
-    if (status >= 200 && owesBody(this.req)) closeAfterBody(this, status)
+    if (status >= 200 && isBodyPending(this.req)) closeAfterBody(this, status)
     return super.writeHead(status, reason as string, headers)
   }
 
   override write(chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean {
-    // As after any end: it may not come between two parts.
+    // After `end` was called, nothing may come between two parts.
     if (this.isEnding || this.isHeadRefused()) return false
     this.onWrite?.()
     this.written += lengthOf(chunk, encoding)
@@ -64,8 +65,8 @@ export class CountedResponse<
     this.onWrite?.()
     const length = lengthOf(chunk, encoding)
     this.written += length
-    // Before the head is written, Node makes the `Content-Length` of what this is called with.
-    if (length <= PART || !this.headersSent || this.req.method === 'HEAD')
+    // While the head is not written, Node computes `Content-Length` from the chunk that `end` gets.
+    if (length <= PART_BYTES || !this.headersSent || this.req.method === 'HEAD')
       return super.end(chunk, encoding as BufferEncoding, callback)
     this.rest = bytesOf(chunk as string | Uint8Array, encoding)
     this.isEnding = true
@@ -73,7 +74,7 @@ export class CountedResponse<
     return this
   }
 
-  /** Ends it with these in place of all that was to be sent: whatever is written after that is dropped. */
+  /** Sends this response instead of the one that was begun, and drops everything that is written later. */
   replaceBy(status: number, headers: OutgoingHttpHeaders, body: string): void {
     for (const name of this.getHeaderNames()) this.removeHeader(name)
     this.writeHead(status, headers)
@@ -95,9 +96,9 @@ export class CountedResponse<
 
   private endInParts(callback: (() => void) | undefined): void {
     const goOn = (): void => {
-      while (this.rest.length > PART) {
-        const part = this.rest.subarray(0, PART)
-        this.rest = this.rest.subarray(PART)
+      while (this.rest.length > PART_BYTES) {
+        const part = this.rest.subarray(0, PART_BYTES)
+        this.rest = this.rest.subarray(PART_BYTES)
         if (!super.write(part)) return
       }
       this.off('drain', goOn)
@@ -113,13 +114,16 @@ export class CountedResponse<
   }
 }
 
-/** Has something else decide about a head before it is written; of what a plugin dispatches nothing is sent to a client. */
+/**
+ * Calls `refuse` instead of writing the head, unless `releaseHead` was called. Responses to dispatched requests are
+ * exempt: they go to a plugin, and not to a client.
+ */
 export function holdHead(response: ServerResponse, refuse: (response: CountedResponse) => void): void {
   if (response instanceof CountedResponse) response.onHead = () => refuse(response)
 }
 
-export function letHeadThrough(response: ServerResponse): void {
-  // Not by its class: a plugin may bring a copy of this package of its own.
+export function releaseHead(response: ServerResponse): void {
+  // Not by `instanceof`: a plugin may bring its own copy of this package.
   if ('onHead' in response) response.onHead = undefined
 }
 

@@ -4,8 +4,9 @@ import type { Duplex } from 'node:stream'
 const LINGER_MS = 2_000
 
 /**
- * Sends the last bytes, ends the socket, and destroys it soon after, whatever the other side does. What still arrives
- * is read and dropped: unread bytes would make the system reset the connection before the response was read.
+ * Sends the last bytes, ends the socket, and destroys it soon after, whatever the client does. Bytes that still arrive
+ * are read and dropped: unread bytes would make the system reset the connection before the client has read the
+ * response.
  */
 export function endSocket(socket: Duplex, last?: string): void {
   if (socket.destroyed) return

@@ -1,9 +1,9 @@
 import { isOwnCookie } from '../toolkit/own-cookies.js'
 
-/** Names and values in turn, as `rawHeaders` has them: the order, the case and the repeats are kept. */
+/** Names and values in turn, as in `rawHeaders`: order, case and repeats are kept. */
 export type FlatHeaders = string[]
 
-// RFC 9110, 7.6.1: these are about one connection. So is `TE`: what it accepts is for the gateway, not for the target.
+// RFC 9110, 7.6.1: these are about one connection. So is `TE`: it is for the gateway, not for the target.
 export const HOP_BY_HOP: readonly string[] = [
   'connection',
   'keep-alive',
@@ -16,7 +16,7 @@ export const HOP_BY_HOP: readonly string[] = [
 // These frame the message: naming them in `Connection` does not remove them.
 export const FRAMING: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding'])
 
-/** The target's headers as the caller gets them. `omitted` are more names to leave out. */
+/** The target's headers as the client gets them. `omitted` are more names to leave out. */
 export function responseHeaders(raw: readonly string[], omitted?: ReadonlySet<string>): FlatHeaders {
   const named = connectionOptions(joinedValues(raw, 'connection'))
   const passed: FlatHeaders = []
@@ -50,7 +50,7 @@ export function firstValue(raw: readonly string[], wanted: string): string | und
   return undefined
 }
 
-/** The values of a header that is a list, as one. */
+/** All values of a header, joined by commas. */
 export function joinedValues(raw: readonly string[], wanted: string): string | undefined {
   let joined: string | undefined
   for (let index = 0; index < raw.length; index += 2) {

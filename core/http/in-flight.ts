@@ -4,18 +4,18 @@ import { waitAtMost } from '../toolkit/deadline.js'
 const EXCLUDED = Symbol('excluded from drain')
 
 /**
- * Marks a response that lasts until the client ends it: an event stream or an upgraded connection that a handler writes
- * without Fastify. A stop does not wait for it.
+ * Marks a response that lasts until the client ends it, such as an event stream or an upgraded connection that a
+ * handler writes without Fastify. A stop does not wait for it.
  */
 export function excludeFromDrain(response: ServerResponse): void {
   Reflect.set(response, EXCLUDED, true)
 }
 
 const POLL_INTERVAL = 100
-// Milliseconds that connections which were cut off get to close.
+// Milliseconds for connections to close after they were cut off.
 const CLOSE_LIMIT = 1_000
 
-/** The requests of a list that have no complete response yet. */
+/** A list's requests that have no complete response yet. */
 export class InFlight {
   private readonly responses = new ResponseList()
   private readonly pending = new Set<Promise<unknown>>()
@@ -56,15 +56,15 @@ export class InFlight {
     return this.responses.all()
   }
 
-  /** The port closes: keep-alive is turned off. */
+  /** Turns off keep-alive, as the port is closing. */
   endKeepAlive(): void {
     this.closing = true
     for (const response of this.responses.all()) if (!response.headersSent) response.shouldKeepAlive = false
   }
 
   /**
-   * Waits until every request has its response, at most `limit` milliseconds. Event streams would never end by themselves;
-   * they are not waited for. The signal ends it.
+   * Waits until every request has its response, at most `limit` milliseconds or until the signal aborts. It does not
+   * wait for event streams, which never end by themselves.
    */
   async drain(limit: number, signal?: AbortSignal): Promise<void> {
     const end = performance.now() + limit
@@ -72,7 +72,9 @@ export class InFlight {
       await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL))
   }
 
-  /** Ends what is left. Observers are told of a request when its response has closed, and plugins may stop after that. */
+  /**
+   * Destroys the remaining responses, and waits for their `close`: observers need it, and plugins may stop after that.
+   */
   async cutOff(): Promise<void> {
     const left = this.responses.all()
     const closed = left.map((response) => new Promise<void>((resolve) => response.once('close', resolve)))
@@ -80,13 +82,13 @@ export class InFlight {
     await waitAtMost(CLOSE_LIMIT, Promise.all(closed))
   }
 
-  /** Whether a request is there that will have an end of its own. */
+  /** Whether any request will end by itself. */
   get mustWait(): boolean {
     return this.pending.size > 0 || this.responses.all().some((response) => !isExcluded(response))
   }
 }
 
-// An event stream of a GET has no end of its own. One of a POST ends with the response to the call.
+// The event stream of a GET does not end by itself. The one of a POST ends with the answer to the call.
 function isExcluded(response: ServerResponse): boolean {
   if (Reflect.has(response, EXCLUDED)) return true
   if (!response.headersSent || response.req.method !== 'GET') return false
@@ -98,9 +100,7 @@ const INDEX = Symbol('index')
 type Listed = ServerResponse & { [INDEX]?: number | undefined }
 
 /**
- * Responses that come and go with every request. No `Set`: V8 replaces the table of one that changes all the time, and each
- * table refers to the one that replaced it. Once one of them is old, all that was in the later ones stays until the next
- * full collection, and a scavenge takes 10 ms in place of 2.
+ * Responses in flight. Not a `Set`: with one that changes at every request, a scavenge of V8 takes 10 ms instead of 2.
  */
 export class ResponseList {
   private readonly responses: Listed[] = []
@@ -125,7 +125,7 @@ export class ResponseList {
     return this.responses.length
   }
 
-  /** A copy: they may go while somebody looks at them. */
+  /** A copy: responses may end while the caller iterates. */
   all(): readonly ServerResponse[] {
     return [...this.responses]
   }

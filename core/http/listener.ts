@@ -23,7 +23,7 @@ const MAX_HEADER_SIZE = 32 * 1024
 const MAX_HEADERS = 1_000
 const HEADERS_TIMEOUT = 20_000
 const KEEP_ALIVE_TIMEOUT = 72_000
-// Milliseconds of silence after which the system asks whether the caller is still there.
+// Milliseconds of silence after which the system probes whether the client is still there.
 const KEEP_ALIVE_PROBE = 60_000
 
 const OPTIONS: ServerOptions<typeof IncomingMessage, typeof CountedResponse> = {
@@ -31,9 +31,9 @@ const OPTIONS: ServerOptions<typeof IncomingMessage, typeof CountedResponse> = {
   ...{ shouldUpgradeCallback },
   maxHeaderSize: MAX_HEADER_SIZE,
   connectionsCheckingInterval: 5_000,
-  // A long upload is no fault. A body that never ends is limited where it is read.
+  // A long upload is no fault. `limitBody` and the readers of a body limit one that never ends.
   requestTimeout: 0,
-  // Nothing else notices a client that vanished without closing the connection, while there is nothing to send to it.
+  // While the gateway sends nothing, only a probe notices a client that vanished without closing its connection.
   keepAlive: true,
   keepAliveInitialDelay: KEEP_ALIVE_PROBE,
 }
@@ -52,7 +52,7 @@ export class HttpListener {
   }
   private readonly pipelined = new PipelinedRequests(this.handle)
   private closed: Promise<void> | undefined
-  private forgetCertificates = (): void => {}
+  private unfollowCertificates = (): void => {}
 
   constructor(
     private readonly tls: ListenerTls | undefined,
@@ -60,7 +60,7 @@ export class HttpListener {
   ) {
     this.secure = tls && createTlsServer(OPTIONS, tls, log)
     this.server = this.secure ?? createServer(OPTIONS)
-    // Unlimited here, as headers that Node drops may frame the message; `handle` refuses too many.
+    // Unlimited here: Node would drop headers that may frame the message. `handle` refuses too many headers instead.
     this.server.maxHeadersCount = 0
     const handle: Handler = (request, response) => this.pipelined.handle(request, response)
     this.server.on('request', handle)
@@ -68,7 +68,7 @@ export class HttpListener {
     this.server.on('checkContinue', handle)
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       if (this.connections.has(socket)) refuseInvalidHttp(error, socket)
-      else refuseHandshake(error, socket, this.connections.below(socket))
+      else refuseHandshake(error, socket, this.connections.tcpSocketOf(socket))
     })
     const throttle = new LogThrottle(log)
     this.connections = new Connections(
@@ -102,30 +102,30 @@ export class HttpListener {
     this.followCertificates(listener.tls)
   }
 
-  /** Refuses what an open port cannot change. */
+  /** Throws for settings that an open port cannot change. */
   checkKept({ address, tls }: Listener): void {
     if (tls?.clientCertificate === this.tls?.clientCertificate) return
-    const change = 'between http and https, nor whether callers are asked for a certificate'
-    const message = `a port that is open cannot change ${change}: start the gateway again, or choose another port`
+    const change = 'between http and https, nor whether it requests client certificates'
+    const message = `an open port cannot change ${change}: restart the gateway, or choose another port`
     throw new ConfigError([{ place: `address ${address}`, message }])
   }
 
   private followCertificates(tls: ListenerTls | undefined): void {
-    this.forgetCertificates()
+    this.unfollowCertificates()
     if (tls === undefined) return
     const apply = (): void => this.secure?.setSecureContext(secureContext(tls))
     apply()
-    this.forgetCertificates = tls.onChange(apply)
+    this.unfollowCertificates = tls.onChange(apply)
   }
 
-  /** Undefined once it accepts nothing any more. */
+  /** Undefined once the port accepts no connections any more. */
   get url(): string | undefined {
     const bound = this.server.address() as AddressInfo | null
     return bound === null ? undefined : this.urlAt({ host: bound.address, port: bound.port })
   }
 
-  private urlAt(place: HostPort): string {
-    return `${this.secure === undefined ? 'http' : 'https'}://${formatHostPort(place)}`
+  private urlAt(hostPort: HostPort): string {
+    return `${this.secure === undefined ? 'http' : 'https'}://${formatHostPort(hostPort)}`
   }
 
   /** Whether it listens at this address, also under another name of its host, such as `localhost`. */
@@ -137,23 +137,23 @@ export class HttpListener {
     return own !== undefined && URL.canParse(url) && new URL(url).href === new URL(own).href
   }
 
-  /** Accepts no new connections. Idle ones are closed now, busy ones with their response. */
+  /** Accepts no new connections. Idle ones close now, busy ones after their response. */
   stopAccepting(): void {
     this.closed ??= new Promise((resolve) => this.server.close(() => resolve()))
     this.server.closeIdleConnections()
   }
 
-  /** Closes what is still open, and returns when the port is free again. */
+  /** Closes all connections that are still open, and returns when the port is free again. */
   async destroy(): Promise<void> {
     this.stopAccepting()
-    this.forgetCertificates()
+    this.unfollowCertificates()
     this.connections.destroy()
     await this.closed
   }
 }
 
 const UNREAD =
-  'connections were ended, since more was waiting to be read than is kept, and their clients had not read for longest'
+  'connections were ended: too many response bytes waited to be read, and these clients had not read for longest'
 
 const NOSNIFF = { 'x-content-type-options': 'nosniff' }
 
@@ -165,7 +165,7 @@ const notReady: Handler = (_request, response) => {
 const refuseHeaders: Handler = (_request, response) => {
   response
     .writeHead(431, { ...NOSNIFF, 'content-type': 'application/json', connection: 'close' })
-    .end('{"error":"invalid_request","error_description":"there are more headers than are taken"}')
+    .end('{"error":"invalid_request","error_description":"the request has too many headers"}')
 }
 
 function hostPortOf(address: string): HostPort {
@@ -178,7 +178,7 @@ function hostPortOf(address: string): HostPort {
 const UNRESOLVED = 'its host name does not resolve: correct it, or give an IP address'
 
 const LISTEN_FAILURES: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is taken: stop what listens there, or choose another',
+  EADDRINUSE: 'the port is in use: stop the program that listens there, or choose another port',
   EACCES: 'this user may not listen there: choose a port above 1023',
   EADDRNOTAVAIL: 'this machine has no such address: choose one of its own, or 0.0.0.0 for all of them',
   EAI_AGAIN: UNRESOLVED,
@@ -201,15 +201,15 @@ function refuseConnection(socket: Socket): void {
     socket,
     '503 Service Unavailable',
     'busy',
-    'there are as many connections as are allowed',
+    'the gateway has reached its limit of connections',
     'Retry-After: 1\r\n',
   )
 }
 
-/** Bytes that are no TLS. Only who speaks plain HTTP would understand a response. */
-function refuseHandshake(error: NodeJS.ErrnoException, socket: Socket, below: Socket | undefined): void {
-  if (error.code === 'ERR_SSL_HTTP_REQUEST' && below?.writable === true)
-    sendRawResponse(below, '400 Bad Request', 'invalid_request', 'this port speaks https')
+/** For bytes that are not TLS. Only a client that speaks plain HTTP would understand a response. */
+function refuseHandshake(error: NodeJS.ErrnoException, socket: Socket, tcpSocket: Socket | undefined): void {
+  if (error.code === 'ERR_SSL_HTTP_REQUEST' && tcpSocket?.writable === true)
+    sendRawResponse(tcpSocket, '400 Bad Request', 'invalid_request', 'this port speaks https')
   socket.destroy()
 }
 
@@ -221,17 +221,17 @@ function sendRawResponse(socket: Socket, status: string, error: string, sentence
   )
 }
 
-/** Bytes that are no HTTP never reach a list, so they get their response here; but never in the middle of another one. */
+/** For bytes that are not HTTP, which never reach a list. Never writes into the middle of another response. */
 function refuseInvalidHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || currentResponse(socket)?.headersSent === true) {
     socket.destroy()
     return
   }
   const status = STATUS_OF[error.code ?? ''] ?? '400 Bad Request'
-  sendRawResponse(socket, status, 'invalid_request', 'this is not HTTP that can be answered')
+  sendRawResponse(socket, status, 'invalid_request', 'the bytes sent are not a valid HTTP request')
 }
 
-/** Connections to a list without a port: each is served as a connection to the main port would be. */
+/** Connections to a list from within its process, without a port. Each is served like a connection to the main port. */
 export class InProcessConnections {
   private readonly server: Server
 
@@ -245,7 +245,7 @@ export class InProcessConnections {
 
   connect(): Duplex {
     const [clientSide, serverSide] = duplexPair()
-    // The client is in this process, and so on this machine.
+    // The client runs in this process, and so on this machine.
     Reflect.set(serverSide, 'remoteAddress', '127.0.0.1')
     // A pair is two streams and no socket: destroying one side does not close the other.
     clientSide.on('close', () => serverSide.destroy())

@@ -5,7 +5,7 @@ import { CountedResponse } from './counted-response.js'
 import { endSocket } from './end-socket.js'
 import type { Handler } from './handler.js'
 
-// A WebSocket client waits for the response before it sends anything (RFC 6455, 4.1), so there is little to buffer.
+// A WebSocket client waits for the response before it sends anything (RFC 6455, 4.1), so the gateway buffers little.
 const MAX_EARLY_BYTES = 64 * 1024
 
 const PENDING = Symbol('pending upgrade')
@@ -15,15 +15,16 @@ interface UpgradeRequest extends IncomingMessage {
 }
 
 /**
- * The socket of a request to upgrade, as long as no handler has taken it. Node no longer reads it, and only a reader
- * learns that the client has ended it, so it is read here. It leaves this state in one of these ways:
+ * The socket of a request to upgrade, until a handler takes it. Node no longer reads the socket, and only a reader
+ * notices that the client has ended it, so this class reads it. The socket leaves this state in one of these ways:
  *
  * - A handler takes it, with the bytes that have arrived so far. From then on it belongs to the handler.
- * - An ordinary response begins, such as a refusal: what arrives is dropped, and after the response the socket is ended.
- * - The client ends it. Then it is closed, as with an ordinary request, whether its response has begun or not.
- * - The client sends more than is buffered, or the connection fails: it is destroyed.
+ * - An ordinary response begins, such as a refusal: bytes that arrive are dropped, and the socket ends after the
+ *   response.
+ * - The client ends it. Then it is closed, as with an ordinary request, whether the response has begun or not.
+ * - The client sends more than the buffer takes, or the connection fails: it is destroyed.
  *
- * However it ends, its response emits `close`.
+ * In each case the response emits `close`.
  */
 export class PendingUpgrade {
   private readonly socket: Socket
@@ -76,22 +77,22 @@ export class PendingUpgrade {
 
   private readonly finish = (): void => {
     this.response.detachSocket(this.socket)
-    // Detached, it would get no `close` from the socket.
+    // A detached response gets no `close` from the socket.
     this.response.emit('close')
     endSocket(this.socket)
   }
 }
 
 /**
- * Gives a handler the socket of an upgrade: paused, with what the caller has sent so far still to be read. From then on
- * the handler has to end it.
+ * Gives a handler the socket of an upgrade: paused, with the bytes that the client has sent so far still to be read.
+ * From then on the handler has to end it.
  */
 export function takeSocket(request: IncomingMessage): Socket {
   const pending = (request as UpgradeRequest)[PENDING]
   if (pending === undefined) {
     throw new GatewayError(
       'CONTRACT_BROKEN',
-      'takeSocket is for a request of which isUpgrade is true, and once',
+      'takeSocket works once for each request, and only where isUpgrade is true',
     )
   }
   return pending.take()

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { currentResponse } from './current-response.js'
 import type { Handler } from './handler.js'
 
-/** Requests that one connection may send while an earlier one waits for its response. */
+/** How many requests a client may send on one connection while an earlier one waits for its response. */
 const MAX_WAITING = 64
 
 interface Waiting {
@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * Passes on each request of a connection when the response before it is out. Handled beside each other, all of them would
- * make responses at once, and hold them until a client that sends and does not read has read the first.
+ * Handles the requests of a connection one after the other, each when the response before it is sent. Otherwise a
+ * client that sends requests and reads nothing would make the gateway hold a response for each of them.
  */
 export class PipelinedRequests {
   private readonly waiting = new WeakMap<Socket, Waiting[]>()
@@ -21,7 +21,7 @@ export class PipelinedRequests {
   constructor(private readonly handler: Handler) {}
 
   handle(request: IncomingMessage, response: ServerResponse): void {
-    // Node gives it the socket when its turn has come.
+    // Node gives the response a socket when its turn has come.
     if (response.socket !== null) {
       this.handler(request, response)
       return
@@ -41,7 +41,7 @@ export class PipelinedRequests {
       const next = waiting.shift()
       const isTurn = next !== undefined && next.response.socket !== null
       if (!isTurn || waiting.length === 0) this.waiting.delete(socket)
-      // Without a socket the connection has ended, and nobody waits for the rest.
+      // A response without a socket: the connection has ended, and its waiting requests with it.
       if (!isTurn) return
       if (waiting.length > 0) this.goOnAfter(next.response, socket)
       this.handler(next.request, next.response)

@@ -1,4 +1,4 @@
-/** How often a header was sent, by `rawHeaders`. Of some headers Node keeps the first and drops the others. */
+/** How often a header was sent, by `rawHeaders`: in `headers` Node keeps only the first of some repeated headers. */
 export function timesSent(rawHeaders: readonly string[], header: string): number {
   let times = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

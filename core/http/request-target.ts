@@ -31,7 +31,7 @@ function escapeStrayPercents(target: string): string {
   return end < 0 ? repaired : repaired + target.slice(end)
 }
 
-// Not by decoding, which throws for each run that is no text: a path of 30,000 percent signs took 140 milliseconds.
+// Not by decoding, which throws for each run that is no UTF-8: a path of 30,000 percent signs took 140 milliseconds.
 const isText = (run: string): boolean => run !== '%' && isUtf8(Buffer.from(run.replaceAll('%', ''), 'hex'))
 
 function decodes(text: string): boolean {

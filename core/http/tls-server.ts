@@ -31,14 +31,14 @@ export function createTlsServer(options: ServerOptions, tls: ListenerTls, log: L
   return server
 }
 
-/** What a handshake uses; for `setSecureContext` too. */
+/** The settings that a handshake uses; for `setSecureContext` too. */
 export function secureContext({
   certificates,
   minVersion,
   modernCiphers,
 }: ListenerTls): SecureContextOptions {
   const { cert, key, ca } = certificates
-  // A resumed session brings no certificate: one of an authority that was removed since would still be believed.
+  // A resumed session shows no certificate: the gateway would still trust one whose authority was removed meanwhile.
   const resumption = ca === undefined ? 0 : constants.SSL_OP_NO_TICKET
   return {
     ...{ cert, key, ca, minVersion: `TLSv${minVersion}` },
@@ -47,7 +47,9 @@ export function secureContext({
   }
 }
 
-/** Where a certificate is requested and not required, Node completes the handshake whatever certificate it is. */
+/**
+ * Where the gateway requests a certificate without requiring one, Node completes the handshake with any certificate.
+ */
 export const hasUntrustedCertificate = (socket: TLSSocket): boolean =>
   !socket.authorized && socket.getPeerX509Certificate() !== undefined
 
@@ -55,7 +57,7 @@ function logFailures(server: Server, log: Logger): void {
   const throttle = new LogThrottle(log)
   let plainLevel: 'warn' | 'debug' = 'warn'
   server.on('tlsClientError', (error: NodeJS.ErrnoException, { authorizationError }) => {
-    // Node keeps the code there, whatever its type says.
+    // Node keeps the code in `authorizationError`, though the property's type is `Error`.
     const code = String(authorizationError ?? error.code)
     if (code === 'ERR_SSL_HTTP_REQUEST') {
       throttle.write(log, plainLevel, 'plain http was sent to the https port', {})

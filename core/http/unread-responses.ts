@@ -2,14 +2,14 @@ import type { Socket } from 'node:net'
 import { CountedResponse } from './counted-response.js'
 import { currentResponse } from './current-response.js'
 
-/** Of all connections of a port together. */
-const MOST_BYTES = 64 * 1024 * 1024
+/** The limit for all connections of a port together. */
+const MAX_BYTES = 64 * 1024 * 1024
 const INTERVAL = 250
 
 interface Progress {
-  /** How many bytes the system had taken. */
-  readonly taken: number
-  /** When it had taken so many for the first time. */
+  /** How many bytes Node has written to the system. */
+  readonly written: number
+  /** When this number was seen for the first time. */
   readonly since: number
 }
 
@@ -19,8 +19,8 @@ interface Unread extends Progress {
 }
 
 /**
- * Limits the bytes of responses that wait for the clients of a port to read them. Beyond that, connections end whose
- * clients have read nothing for longest.
+ * Limits the bytes of responses that wait for the clients of a port to read them. Beyond the limit it ends the
+ * connections whose clients have read nothing for longest.
  */
 export class UnreadResponses {
   private readonly progress = new WeakMap<Socket, Progress>()
@@ -31,7 +31,9 @@ export class UnreadResponses {
     private readonly ended: (connections: number, bytes: number) => void,
   ) {}
 
-  /** Something was written. It looks from time to time until all is read: to count at each write would cost each request. */
+  /**
+   * Called at each write. Checks from time to time until all is read: counting at each write would slow each request.
+   */
   readonly watch = (): void => {
     this.timer ??= setInterval(() => this.check(), INTERVAL).unref()
   }
@@ -46,27 +48,27 @@ export class UnreadResponses {
       all += bytes
       unread.push({ socket, bytes, ...this.progressOf(socket, now) })
     }
-    if (all > MOST_BYTES) this.endStalled(unread, all, now)
+    if (all > MAX_BYTES) this.endStalled(unread, all, now)
     if (unread.length > 0) return
     clearInterval(this.timer)
     this.timer = undefined
   }
 
   private progressOf(socket: Socket, now: number): Progress {
-    const taken = socket.bytesWritten - socket.writableLength
+    const written = socket.bytesWritten - socket.writableLength
     const before = this.progress.get(socket)
-    if (before?.taken === taken) return before
-    const progress = { taken, since: now }
+    if (before?.written === written) return before
+    const progress = { written, since: now }
     this.progress.set(socket, progress)
     return progress
   }
 
-  /** Not those that were read, or first seen, since the last look. */
+  /** Spares connections whose client has read something, or that were first seen, since the last check. */
   private endStalled(unread: readonly Unread[], all: number, now: number): void {
     const stalled = unread.filter(({ since }) => since < now).sort((a, b) => a.since - b.since)
     let [left, connections] = [all, 0]
     for (const { socket, bytes } of stalled) {
-      if (left <= MOST_BYTES) break
+      if (left <= MAX_BYTES) break
       socket.destroy()
       left -= bytes
       connections++

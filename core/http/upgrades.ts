@@ -6,15 +6,15 @@ import type { Handler } from './handler.js'
 import { PendingUpgrade } from './pending-upgrade.js'
 
 /**
- * Passes WebSocket upgrades to a list as ordinary requests, so that guards and authentication see them as any other.
- * Only for a list that accepts upgrades: a listener changes how Node parses every request with `Upgrade`.
+ * Passes WebSocket upgrades to a list as ordinary requests, so that guards and authenticators check them like any
+ * other. Only for a list that accepts upgrades: a listener changes how Node parses every request with `Upgrade`.
  */
 export function handleUpgrades(server: Server, handler: Handler): void {
   server.removeAllListeners('upgrade')
   const parsedTwice = new WeakSet<Socket>()
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     socket.on('error', () => socket.destroy())
-    // An earlier request of this connection still waits for its response, and there is one socket for both.
+    // An earlier request of this connection still waits for its response, and both would write to one socket.
     if (currentResponse(socket) !== null) socket.destroy()
     else if (isWebSocket(request)) new PendingUpgrade(request, head).handle(handler)
     else {
@@ -26,22 +26,22 @@ export function handleUpgrades(server: Server, handler: Handler): void {
 }
 
 /**
- * A server's option since Node 24.9: what is no upgrade for it is parsed as if the header were absent. So is what has a
- * body, which Node 26 would keep from the socket.
+ * An option of a server since Node 24.9: where it returns false, Node parses the request as if `Upgrade` were absent.
+ * So also for a request with a body, which Node 26 would keep from the socket.
  */
 export function shouldUpgradeCallback(this: Server, request: IncomingMessage): boolean {
   return this.listenerCount('upgrade') > 0 && !hasBody(request)
 }
 
-/** Whether a request is an upgrade: `takeSocket` gives its socket. Node's types lack the property. */
+/** Whether a request is an upgrade: then `takeSocket` gives its socket. Node's types lack the property. */
 export const isUpgrade = (request: IncomingMessage): boolean => Reflect.get(request, 'upgrade') === true
 
-/** Node then parses an upgrade as if the header were absent. */
+/** Without a listener Node parses an upgrade as if the header were absent. */
 export function ignoreUpgrades(server: Server): void {
   server.removeAllListeners('upgrade')
 }
 
-// Node reads no body of an upgrade: a request that has one is an ordinary request.
+// Node reads no body of an upgrade: a request with a body is handled as an ordinary request.
 const isWebSocket = (request: IncomingMessage): boolean =>
   request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request)
 
@@ -49,7 +49,7 @@ const REMOVED = new Set(['upgrade', 'http2-settings', 'connection'])
 
 /**
  * A server may ignore `Upgrade`, and clients that ask for h2c (Java's among them) count on it, with bodies too.
- * Node has detached its parser by now, so the request is put back without the header and parsed once more.
+ * Node has detached its parser by now, so this puts the request back without the header, to be parsed once more.
  */
 function parseAgain(
   server: Server,

@@ -11,7 +11,7 @@ import { Loader } from './load.js'
 import { type PlannedScope, Planner } from './plan.js'
 import { warningsOf } from './warnings.js'
 
-/** Loads a list and finds everything that is wrong with it, without setting anything up. */
+/** Loads a list and reports all its problems, without setting up any plugin. */
 export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
   const { plan, planner, loader } = await planned(list, context)
   const lacking = planner.isComplete ? await dependencyProblems(plan, loader) : []
@@ -20,7 +20,7 @@ export async function planList(list: List, context: BootContext): Promise<Planne
   return plan
 }
 
-/** What is wrong with each entry by itself, of a list that others belong to: nothing is said of what they need from these. */
+/** The problems of each entry by itself, for a part of a list: dependencies between entries are not checked. */
 export const entryProblems = async (list: List, context: BootContext): Promise<readonly Problem[]> =>
   (await planned(list, context)).planner.problems
 
@@ -32,13 +32,15 @@ async function planned(list: List, context: BootContext) {
   const late = (): Error =>
     new GatewayError(
       'PLUGIN_LATE',
-      `${locate(planner.waitingAt)}: this plugin was not loaded within ${limit / 1000} s`,
+      `${locate(planner.loadingAt)}: this plugin was not loaded within ${limit / 1000} s`,
     )
   const plan = await within(limit, planner.plan(list), late, context.signal)
   return { plan, planner, loader }
 }
 
-/** Boots a list up to the point where its ports could open. When that fails half way, everything is stopped before this throws. */
+/**
+ * Boots a list up to the point where its ports could open. If that fails half way, stops all plugins before it throws.
+ */
 export async function boot(list: List, context: BootContext): Promise<GatewayInstance> {
   const plan = await planList(list, context)
   for (const warning of warningsOf(plan)) context.log.warn(problemLine(warning))

@@ -3,7 +3,7 @@ import 'reflect-metadata'
 import { type DependencyContainer, container as root } from 'tsyringe'
 import type { Capability, Many, One } from '../contract/capability.js'
 
-/** What is provided in one scope, and in those around it. Values under symbols; nothing is constructed here. */
+/** The values that plugins provide in one scope and in its outer scopes, by symbol. It constructs nothing. */
 export class Container {
   private constructor(
     private readonly inner: DependencyContainer,
@@ -23,7 +23,7 @@ export class Container {
     this.inner.register(capability.token, { useFactory: () => value })
   }
 
-  /** Whether this scope itself provides it, whatever outer scopes provide. */
+  /** Whether this scope itself provides the capability, whatever outer scopes provide. */
   holds(capability: Capability): boolean {
     return this.inner.isRegistered(capability.token)
   }

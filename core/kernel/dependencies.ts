@@ -5,7 +5,9 @@ import type { Loader } from './load.js'
 import { dependentOn } from './observers.js'
 import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
 
-/** What the entries of a list lack from each other, and what they are not to share. */
+/**
+ * Problems between entries: missing capabilities, capabilities provided twice, and `required: false` of needed entries.
+ */
 export async function dependencyProblems(plan: PlannedScope, loader: Loader): Promise<readonly Problem[]> {
   const lacking = missing(plan, [Health, ...sharedIn(plan)]).map(async ({ place, capability }) => {
     const providers = await loader.providersOf(capability)
@@ -13,7 +15,7 @@ export async function dependencyProblems(plan: PlannedScope, loader: Loader): Pr
     const what = article(capability.name)
     return { place, message: `it needs ${what}, and nothing in the list provides one${known}` }
   })
-  return [...(await Promise.all(lacking)), ...repeated(plan), ...observed(plan, entriesOf(plan))]
+  return [...(await Promise.all(lacking)), ...repeated(plan), ...wronglyOptional(plan, entriesOf(plan))]
 }
 
 interface Missing {
@@ -21,19 +23,19 @@ interface Missing {
   readonly capability: Capability
 }
 
-/** What is required and provided neither in the scope nor outside it. */
+/** The capabilities that entries require, and that neither their scope nor an outer one provides. */
 function missing(scope: PlannedScope, outside: readonly Capability[]): readonly Missing[] {
   const entries = scope.items.filter((item): item is PlannedEntry => !isPlannedScope(item))
   const provided = [...outside, ...entries.flatMap(({ provides }) => provides)]
-  const inReach = new Set(provided.map(({ token }) => token))
+  const available = new Set(provided.map(({ token }) => token))
   return scope.items.flatMap((item) => {
     if (isPlannedScope(item)) return missing(item, provided)
-    const lacking = item.plugin.requires?.filter(({ token }) => !inReach.has(token)) ?? []
+    const lacking = item.plugin.requires?.filter(({ token }) => !available.has(token)) ?? []
     return lacking.map((capability) => ({ place: placeOf(scope, item), capability }))
   })
 }
 
-/** What is provided twice in a scope, of which there can be one. */
+/** The entries that provide a capability which their scope has already, though it may have one provider only. */
 function repeated(scope: PlannedScope): readonly Problem[] {
   const providers = new Map<symbol, string>()
   return scope.items.flatMap((item) => {
@@ -42,19 +44,19 @@ function repeated(scope: PlannedScope): readonly Problem[] {
       const other = providers.get(token)
       providers.set(token, item.id)
       if (other === undefined) return []
-      const message = `it provides ${article(name)}, and so does "${other}": there can be one`
+      const message = `it provides ${article(name)}, and so does "${other}": a scope can have only one`
       return [{ place: placeOf(scope, item), message }]
     })
   })
 }
 
-/** What may be left out, and another entry depends on. */
-function observed(scope: PlannedScope, all: readonly PlannedEntry[]): readonly Problem[] {
+/** The entries that may be left out, although another entry depends on them. */
+function wronglyOptional(scope: PlannedScope, all: readonly PlannedEntry[]): readonly Problem[] {
   return scope.items.flatMap((item) => {
-    if (isPlannedScope(item)) return observed(item, all)
+    if (isPlannedScope(item)) return wronglyOptional(item, all)
     const other = item.required ? undefined : dependentOn(item, all)
     if (other === undefined) return []
-    const message = `it may not be left out: "${other.id}" depends on what it provides`
+    const message = `it must not have \`required: false\`: "${other.id}" depends on it`
     return [{ place: placeOf(scope, item), message }]
   })
 }
@@ -65,7 +67,7 @@ function placeOf({ path }: PlannedScope, entry: PlannedEntry): string {
 
 const article = (name: string): string => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
 
-/** What a scope anywhere in the list provides for the whole process. */
+/** The capabilities that any scope of the list provides for the whole process. */
 const sharedIn = ({ items }: PlannedScope): Capability[] =>
   items.flatMap((item) =>
     isPlannedScope(item)

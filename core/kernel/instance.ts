@@ -18,7 +18,7 @@ import type { Measure, Meter } from '../contract/meter.js'
 import { createInternalApp, createMainApp, gateRoutes, type MainApp } from '../gate/app.js'
 import { Gate } from '../gate/gate.js'
 import { endRevoked } from '../gate/revoked.js'
-import { closeAfterBody, owesBody } from '../http/body.js'
+import { closeAfterBody, isBodyPending } from '../http/body.js'
 import { DispatchedRequest } from '../http/dispatched-request.js'
 import { InFlight } from '../http/in-flight.js'
 import { InProcessConnections } from '../http/listener.js'
@@ -31,13 +31,13 @@ import type { BootContext } from './boot-context.js'
 import { Container } from './container.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
 import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
-import { misuse, Provisions } from './provisions.js'
+import { contractBroken, Provisions } from './provisions.js'
 import { GatewayScope, type SharedContext } from './scope.js'
 import { SharedResources } from './shared-resources.js'
 
 const GATE_DEADLINE = 15_000
 
-/** A list that was set up: it handles requests, and can be stopped. */
+/** One booted list: sets up its plugins, handles requests, and stops. */
 export class GatewayInstance {
   readonly app: FastifyInstance
   readonly internal: FastifyInstance
@@ -93,11 +93,11 @@ export class GatewayInstance {
     this.container.provide(Health, { name: 'gateway', check: () => this.health() } satisfies Health)
   }
 
-  /** Calls `setup` of every plugin, and runs no step of the start. */
+  /** Calls `setup` of every plugin, but runs no `onStart` step. */
   async setUpAll(plan: PlannedScope): Promise<readonly GatewayScope[]> {
     const plugins = entriesOf(plan).map(({ plugin }) => plugin)
     this.keepsStdout = plugins.some(({ stdout }) => stdout === 'protocol')
-    // Fastify registers the gate's hook first, so that hooks of plugins run after it.
+    // Waits until Fastify has registered the gate's hook, so that hooks of plugins run after it.
     await this.app.after()
     const scopes: GatewayScope[] = []
     await this.setUpScope(
@@ -121,16 +121,16 @@ export class GatewayInstance {
     const open = scopes.filter(({ container }) =>
       container.many(Authenticator).some((authenticator) => authenticator.open === true),
     )
-    // Whoever started a process that speaks on standard output is the only one who can ask it anything.
+    // A gateway that speaks on standard output, without a main port, serves only the program that started it.
     const isReached = !this.keepsStdout || this.listeners.some(({ port }) => port === 'main')
     if (open.length > 0 && isReached) {
       const found = open.map(({ path }) => (path === '' ? '/' : path))
-      this.context.log.warn({ scopes: found }, 'nobody is asked for credentials here')
+      this.context.log.warn({ scopes: found }, 'these scopes admit requests without credentials')
     }
     await this.lifecycle.run('start')
     const routes = this.main.publicRoutes()
     const paths = [...new Set(scopes.flatMap(({ container }) => container.many(PublicPath)))]
-    this.context.log.info({ routes, paths }, 'these need no credentials')
+    this.context.log.info({ routes, paths }, 'these routes and paths need no credentials')
   }
 
   private async setUpScope(plan: PlannedScope, scope: GatewayScope, scopes: GatewayScope[]): Promise<void> {
@@ -161,13 +161,13 @@ export class GatewayInstance {
     const id = scope.path === '' ? entry.id : `${scope.path} ${entry.id}`
     const run = async (): Promise<void> => {
       const provisions = new Provisions(entry.provides)
-      // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
+      // The options are the result of the plugin's own schema, so they have the type that `setup` expects.
       await plugin.setup(scope.gatewayFor(entry, provisions), options as never)
-      // Fastify plugins that it registered count in its deadline too.
+      // The plugin's deadline includes the Fastify plugins that it registered.
       await Promise.all([scope.http.after(), this.internal.after()])
       provisions.close()
-      const unpassed = this.main.unpassedRoutes()
-      if (unpassed.length > 0) throw misuse(`${unpassed.join(', ')} ${UNPASSED}`)
+      const routes = this.main.routesWithoutPassage()
+      if (routes.length > 0) throw contractBroken(`${routes.join(', ')} ${NO_PASSAGE}`)
     }
     await this.lifecycle.step('setup', { id, required, run, placeOf, secrets })
   }
@@ -176,7 +176,7 @@ export class GatewayInstance {
     return this.container.many(Listener)
   }
 
-  /** Runs the `onReady` steps: the ports are open. */
+  /** Runs the `onReady` steps, once the ports are open. */
   async ready(addresses: Addresses): Promise<void> {
     await this.lifecycle.run('ready', addresses)
     this.state = 'ready'
@@ -194,7 +194,7 @@ export class GatewayInstance {
       void this.lifecycle.end({ id: 'background task', run: () => task.end() })
   }
 
-  /** Runs the `onReplaced` steps: another list serves, and requests of this one may last. */
+  /** Runs the `onReplaced` steps: another list serves now, and requests of this one may still run. */
   replaced(): Promise<void> {
     return this.lifecycle.replaced()
   }
@@ -209,20 +209,20 @@ export class GatewayInstance {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.inFlight.add(response)
-    if (asksAboutServer(request)) answerAboutServer(request, response)
+    if (isServerOptions(request)) answerServerOptions(request, response)
     else this.app.routing(request, response)
   }
 
   private async dispatch(request: Parameters<Dispatch>[0]): ReturnType<Dispatch> {
     if (!this.shared.complete)
-      throw new GatewayError('CONTRACT_BROKEN', 'dispatch may be called from onStart on')
+      throw new GatewayError('CONTRACT_BROKEN', 'dispatch must not be called before onStart')
     const options = typeof request === 'string' ? { url: request } : request
     return this.inFlight.track(this.app.inject({ ...options, Request: DispatchedRequest }))
   }
 
   private connect(): Duplex {
     if (!this.shared.complete)
-      throw new GatewayError('CONTRACT_BROKEN', 'connect may be called from onStart on')
+      throw new GatewayError('CONTRACT_BROKEN', 'connect must not be called before onStart')
     return this.inProcess.connect()
   }
 
@@ -231,7 +231,7 @@ export class GatewayInstance {
     this.internal.routing(request, response)
   }
 
-  /** Runs every `onStop` step, in reverse order. No request is in flight any more. */
+  /** Runs every `onStop` step, in reverse order, once no request is in flight any more. */
   async stop(): Promise<void> {
     this.beginStopping()
     this.observer.stop()
@@ -257,15 +257,15 @@ export class GatewayInstance {
   }
 }
 
-const UNPASSED =
-  'has `mcp: true`, and no passage: call openPassage of sallyport/toolkit before the route is declared, and answer by it'
+const NO_PASSAGE =
+  'has `mcp: true` and no passage: call openPassage of sallyport/toolkit before you declare the route, and answer through it'
 
 const NO_LABELS: Labels = {}
 
-// As OpenTelemetry's conventions for MCP call it: that of each server has this name.
+// OpenTelemetry's conventions for MCP define this name, so it gets no prefix.
 const CONVENTIONAL: ReadonlySet<string> = new Set(['mcp_server_operation_duration_seconds'])
 
-/** One meter for a boot. The observers are looked up at each measurement: during setup they are not all there. */
+/** The meter of a boot. It looks up the observers at each measurement: during setup not all are provided yet. */
 function createMeter(observers: () => readonly Telemetry[], failed: (error: unknown) => void): Meter {
   const make =
     (kind: Instrument['kind']) =>
@@ -280,10 +280,10 @@ function createMeter(observers: () => readonly Telemetry[], failed: (error: unkn
   return { counter: make('counter'), gauge: make('gauge'), histogram: make('histogram') }
 }
 
-/** `OPTIONS *` asks about the server, and not about anything on it (RFC 9110, 9.3.7): a load balancer does, to see it live. */
-const asksAboutServer = ({ method, url }: IncomingMessage): boolean => url === '*' && method === 'OPTIONS'
+/** `OPTIONS *` is about the server itself, and not a resource (RFC 9110, 9.3.7): load balancers use it as a ping. */
+const isServerOptions = ({ method, url }: IncomingMessage): boolean => url === '*' && method === 'OPTIONS'
 
-function answerAboutServer(request: IncomingMessage, response: ServerResponse): void {
-  if (owesBody(request)) closeAfterBody(response, 204)
+function answerServerOptions(request: IncomingMessage, response: ServerResponse): void {
+  if (isBodyPending(request)) closeAfterBody(response, 204)
   response.writeHead(204, { 'x-content-type-options': 'nosniff' }).end()
 }

@@ -22,13 +22,13 @@ interface Step {
   readonly run: (addresses: Addresses) => void | Promise<void>
   readonly required: boolean
   readonly placeOf?: ((option: string) => string | undefined) | undefined
-  /** Of its options: a plugin may quote them in its errors, which are printed. */
+  /** The secrets in its options: a plugin may quote them in its errors, which are printed. */
   readonly secrets?: readonly string[]
 }
 
 type Phase = 'start' | 'ready' | 'replaced' | 'stop'
 
-/** The steps of one boot: what runs before the ports open, when they are open, and at the end. */
+/** The steps of one boot: those before the ports open, those after, and those at the end. */
 export class Lifecycle {
   private readonly steps: Record<Phase, Step[]> = { start: [], ready: [], replaced: [], stop: [] }
 
@@ -41,7 +41,7 @@ export class Lifecycle {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** A plugin that adds a step after its deadline finds the gateway stopping: its stop step runs at once. */
+  /** Runs a stop step at once if the gateway is stopping already: a plugin may add one after its deadline. */
   add(phase: Phase, step: Step): void {
     if (!this.stopping) this.steps[phase].push(step)
     else if (phase === 'stop') void this.end(step)
@@ -56,7 +56,7 @@ export class Lifecycle {
     } catch (error) {
       if (this.signal.aborted) throw this.signal.reason
       const failure = stepFailure(step, phase, error)
-      // The others are set up all the same, so that everything wrong with the configuration is reported at once.
+      // Setup goes on with the other plugins, so that all problems of the configuration are reported at once.
       if (required && phase === 'setup' && failure instanceof ConfigError) {
         this.problems.push(...failure.problems)
         return
@@ -67,7 +67,7 @@ export class Lifecycle {
     }
   }
 
-  /** Throws everything that setting up has found wrong with the configuration. */
+  /** Throws all problems of the configuration that setup has found. */
   throwProblems(): void {
     if (this.problems.length > 0) throw new ConfigError(this.problems)
   }
@@ -76,13 +76,13 @@ export class Lifecycle {
     for (const step of this.steps[phase]) await this.step(phase, step, addresses)
   }
 
-  /** Runs every stop step, last first. An error is logged: it must not keep the others from running. */
+  /** Runs every stop step, last first. An error is logged, and the other steps still run. */
   async stop(): Promise<void> {
     this.stopping = true
     await this.endAll('stop')
   }
 
-  /** The same for the steps of a list that was replaced. */
+  /** Runs the `onReplaced` steps in the same way. */
   replaced(): Promise<void> {
     return this.endAll('replaced')
   }
@@ -110,7 +110,7 @@ async function runNow(run: Step['run'], addresses: Addresses): Promise<void> {
   await run(addresses)
 }
 
-// Errors about files that the configuration names, whichever plugin opens them.
+// Codes of errors about files that the configuration names, whichever plugin opens them.
 const CONFIG_CODES = new Set([
   'FILE_UNREADABLE',
   'SECRET_EMPTY',
@@ -118,7 +118,7 @@ const CONFIG_CODES = new Set([
   'EGRESS_BEARER_INVALID',
 ])
 
-/** The error of a step of one plugin: it names the plugin and the step, or where the option is that is wrong. */
+/** The error of one plugin's step. It names the plugin and the step, or the place of the wrong option. */
 export function stepFailure(
   { id, placeOf, secrets = [] }: Pick<Step, 'id' | 'placeOf' | 'secrets'>,
   phase: string,
@@ -139,15 +139,15 @@ export function stepFailure(
     return new ConfigError([{ place, message: shown(error.message) }], { cause })
   }
   const message = shown(messageOf(error))
-  const place = error instanceof Error ? pluginFrame(error) : undefined
-  const at = place === undefined ? '' : ` (${place})`
+  const frame = error instanceof Error ? pluginFrame(error) : undefined
+  const at = frame === undefined ? '' : ` (${frame})`
   return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}${at}`, { cause })
 }
 
-// No sensible error has more causes; one may be its own.
+// No real error has more causes; an error may be its own cause.
 const MAX_CAUSES = 8
 
-/** A copy of an error: whoever threw it may hold it, and some cannot be changed. */
+/** A copy of an error without secrets. The plugin may still hold the original, and some errors are frozen. */
 function shownError(error: unknown, shown: (text: string) => string, depth = 0): unknown {
   if (!(error instanceof Error)) return shown(String(error))
   const { name, message, stack = '', cause } = error

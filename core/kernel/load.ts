@@ -13,7 +13,7 @@ export type Catalogue = Readonly<Record<string, () => Promise<{ readonly default
 
 export type Loaded = { readonly plugin: Plugin } | { readonly problem: Omit<Problem, 'place'> }
 
-/** Loads plugins by `use`. It runs the top level of a module and nothing else of it. */
+/** Loads plugins by `use`. It runs only the top level of their modules. */
 export class Loader {
   constructor(
     private readonly catalogue: Catalogue,
@@ -24,7 +24,7 @@ export class Loader {
     return Object.hasOwn(this.catalogue, use)
   }
 
-  /** The names of the built-in plugins that provide a capability. It imports all of them. */
+  /** The names of the built-in plugins that provide a capability. It imports all built-in plugins. */
   async providersOf({ token }: Capability): Promise<readonly string[]> {
     const loading = Object.values(this.catalogue).map(async (load) => (await load()).default)
     const plugins = await Promise.all(loading)
@@ -33,7 +33,7 @@ export class Loader {
   }
 
   async load(use: string | Plugin): Promise<Loaded> {
-    if (typeof use !== 'string') return check(use, 'the given object')
+    if (typeof use !== 'string') return check(use, 'the object in `use`')
     const builtIn = this.isBuiltIn(use) ? this.catalogue[use] : undefined
     if (builtIn === undefined && !isPath(use) && !isPackage(use)) {
       return {
@@ -59,10 +59,10 @@ export class Loader {
     const { code, message } =
       error instanceof Error
         ? (error as NodeJS.ErrnoException)
-        : { code: undefined, message: 'a value that is no Error was thrown' }
+        : { code: undefined, message: 'it threw a value that is not an Error' }
     if (code === 'ERR_UNKNOWN_FILE_EXTENSION' && /^Unknown file extension "\.[cm]?ts"/.test(message)) {
       return {
-        message: `"${use}" is TypeScript, which Node does not run here: build it`,
+        message: `"${use}" is TypeScript, which Node does not run here: compile it to JavaScript`,
       }
     }
     const missing = /^(?:Cannot find (?:package|module)|Directory import) '([^']+)'/.exec(message)?.[1]
@@ -73,36 +73,36 @@ export class Loader {
     if (code !== undefined && NOT_FOUND.has(code)) {
       if (!itself)
         return {
-          message: `plugin "${use}" was found, but it imports "${missing}", which is not there${adviceFor(missing)}`,
+          message: `plugin "${use}" was found, but it imports "${missing}", which does not exist${adviceFor(missing)}`,
         }
-      const kind = isPath(use) ? 'no such file' : 'neither a built-in plugin nor a package installed'
+      const kind = isPath(use) ? 'no such file' : 'neither a built-in plugin nor an installed package'
       return {
         message: `plugin "${use}" not found: ${kind} at ${this.folder}`,
         suggestion: this.isFile(use) ? `./${use}` : nearest(use, Object.keys(this.catalogue)),
       }
     }
-    return { message: `plugin "${use}" could not be loaded: ${message}${this.placeOf(use, error)}` }
+    return { message: `plugin "${use}" could not be loaded: ${message}${this.hintFor(use, error)}` }
   }
 
-  /** It is written like a package, and lies beside the list. */
+  /** Whether `use` looks like a package, but is a file beside the list. */
   private isFile(use: string): boolean {
     return !isPath(use) && existsSync(resolve(this.folder, use))
   }
 
-  private placeOf(use: string, error: unknown): string {
-    const place = error instanceof Error ? pluginFrame(error) : undefined
-    if (place !== undefined) return ` (${place})`
-    // Node does not say which line of the file is a syntax error.
+  private hintFor(use: string, error: unknown): string {
+    const frame = error instanceof Error ? pluginFrame(error) : undefined
+    if (frame !== undefined) return ` (${frame})`
+    // Node's SyntaxError does not name the line in the file.
     if (!(error instanceof SyntaxError) || !isPath(use)) return ''
     if (error.message === 'Cannot use import statement outside a module')
       return '; name it .mjs, or set "type": "module" in its package.json'
-    // What another module does not export is no error of syntax to `node --check`.
+    // `node --check` finds no fault in an import that the other module does not export.
     if (error.message.startsWith('The requested module ')) return ''
     return `; try \`node --check ${relative('', resolve(this.folder, use))}\``
   }
 }
 
-/** With the short name that was meant, where the plugin is not found. */
+/** Adds the nearest short name as a suggestion, if the plugin was not found. */
 export function withShortName(
   problem: Omit<Problem, 'place'>,
   { use, shortNames = [] }: Entry,
@@ -175,9 +175,9 @@ function faultsOf(plugin: Record<string, unknown>): string[] {
   if (oneProcess !== undefined && !isReason)
     faults.push('oneProcess must be a text, or have `requiring`, a capability, and `reason`, a text')
   if (stdout !== undefined && stdout !== 'protocol') faults.push('stdout must be "protocol"')
-  for (const method of ['examine', 'migrate', 'facts', 'warnings', 'omits', 'importPackages']) {
-    const given = plugin[method]
-    if (given !== undefined && typeof given !== 'function') faults.push(`${method} must be a function`)
+  for (const name of ['examine', 'migrate', 'facts', 'warnings', 'omits', 'importPackages']) {
+    const method = plugin[name]
+    if (method !== undefined && typeof method !== 'function') faults.push(`${name} must be a function`)
   }
   if (options !== undefined && !(options instanceof Object && '~standard' in options)) {
     faults.push('options must be a Standard Schema, such as one of Zod')
@@ -188,22 +188,22 @@ function faultsOf(plugin: Record<string, unknown>): string[] {
 const isHandles = (value: unknown): boolean =>
   value === undefined || (Array.isArray(value) && value.every((handle) => typeof handle?.token === 'symbol'))
 
-// The last is that of `require`.
+// The last one is the code of `require`.
 const NOT_FOUND = new Set(['ERR_MODULE_NOT_FOUND', 'ERR_INVALID_MODULE_SPECIFIER', 'MODULE_NOT_FOUND'])
 
 const FROM_PREFIX = 'sallyport-from:'
 
 const RESOLVER = Symbol.for('sallyport/resolver')
 
-/** A resolver hook cannot be removed from the process, so it belongs to the process: to all copies of this module. */
+/** Adds the hook once for each process, for all copies of this module: a hook cannot be removed. */
 function resolveOwnName(): void {
   const shared = globalThis as { [RESOLVER]?: unknown }
   shared[RESOLVER] ??= addResolver()
 }
 
 /**
- * Adds a resolver hook to Node: a package that a configuration names is resolved from the folder of that file, and a
- * plugin that imports `sallyport` gets this copy, wherever the plugin is installed.
+ * Adds a resolver hook to Node. It resolves a package that a configuration names from the folder of that file, and
+ * gives this copy to every plugin that imports `sallyport`, wherever the plugin is installed.
  */
 const addResolver = (): unknown =>
   registerHooks({

@@ -62,7 +62,9 @@ export const builtInCapabilities: readonly Capability[] = [
   Tunnel,
 ]
 
-/** Of a built-in capability this list decides: a plugin could declare its name again, as an observer. */
+/**
+ * For a built-in capability the list above decides: a plugin could declare the same capability again, as an observer.
+ */
 function isObserver(capability: Capability): boolean {
   const { token } = capability
   const declared = builtInCapabilities.find((builtIn) => builtIn.token === token) ?? capability
@@ -77,7 +79,7 @@ interface Named {
   readonly plugin: Plugin
 }
 
-/** Another entry that requires what this one provides, or declares the same capability as no observer. */
+/** Another entry that requires a capability of this one, or declares the same capability without `observes`. */
 export function dependentOn(entry: Named, entries: readonly Named[]): Named | undefined {
   const provided = new Set(entry.plugin.provides?.map(({ token }) => token))
   const isProvided = ({ token }: Capability): boolean => provided.has(token)

@@ -3,14 +3,14 @@ import type { Problem } from '../contract/problem.js'
 import { stepFailure } from './lifecycle.js'
 import { entriesOf, type PlannedEntry, type PlannedScope } from './plan.js'
 
-/** Imports the optional packages that a list needs, and returns what is missing, as a start would say it. */
+/** Imports the optional packages that a list needs, and reports the missing ones as a start would. */
 export const missingPackagesOf = async (plan: PlannedScope): Promise<readonly Problem[]> =>
   (await Promise.all(entriesOf(plan).map(missingIn))).flat()
 
 async function missingIn(entry: PlannedEntry): Promise<readonly Problem[]> {
   const { id, plugin, options, placeOf } = entry
   try {
-    // The plugin gets what its own schema returned, which is what its `importPackages` is typed for.
+    // The options are the result of the plugin's own schema, so they have the type that `importPackages` expects.
     await plugin.importPackages?.(options as never)
     return []
   } catch (error) {

@@ -9,21 +9,21 @@ import { type Loaded, type Loader, withShortName } from './load.js'
 import { onlyObserves } from './observers.js'
 import { jsonSchemaOf, validateOptions } from './validate-options.js'
 
-/** Where a path of the settings was written, for messages: a flag, or file, line and path. */
+/** Returns where a path of the settings was written, for messages: a flag, or file, line and path. */
 export type Locate = (path: SettingPath) => string
 
-/** An entry that was loaded and whose options are valid. */
+/** An entry whose plugin was loaded, with its validated options. */
 export interface PlannedEntry {
   readonly id: string
   readonly plugin: Plugin
   readonly options: unknown
-  /** What `setup` has to provide with these options. */
+  /** The capabilities that `setup` has to provide with these options. */
   readonly provides: readonly Capability[]
-  /** What is written in its options and marked `writeOnly` in their schema. */
+  /** The values in its options that their schema marks as `writeOnly`. */
   readonly secrets: readonly string[]
   readonly required: boolean
   readonly isBuiltIn: boolean
-  /** Where a person wrote an option, or with an empty name the entry; `undefined` when nobody did. */
+  /** Where a person wrote an option, or with an empty name the entry; `undefined` if a program made it. */
   readonly placeOf?: (option: string) => string | undefined
 }
 
@@ -34,23 +34,23 @@ export interface PlannedScope {
 
 export const isPlannedScope = (item: PlannedEntry | PlannedScope): item is PlannedScope => 'items' in item
 
-/** Every entry of a list, those of its scopes included. */
+/** Every entry of a list and of its scopes. */
 export const entriesOf = ({ items }: PlannedScope): readonly PlannedEntry[] =>
   items.flatMap((item) => (isPlannedScope(item) ? entriesOf(item) : [item]))
 
 /** Plans a list. It collects every problem, so that all of them are reported at once. */
 export class Planner {
   readonly problems: Problem[] = []
-  /** Problems about what a plugin that could not be loaded would have provided are noise. */
+  /** False if a plugin could not be loaded: then missing capabilities are not reported, as it might provide them. */
   isComplete = true
-  /** Where the plugin is named that is being waited for. */
-  waitingAt: SettingPath = ['plugins']
+  /** Where the plugin that is being loaded is named. */
+  loadingAt: SettingPath = ['plugins']
   private readonly scopePaths = new Set<string>()
 
   constructor(
     private readonly loader: Loader,
     private readonly locate: Locate,
-    /** A person wrote the list, and not a program. */
+    /** Whether a person wrote the list, and not a program. */
     private readonly isWritten = true,
   ) {}
 
@@ -58,8 +58,8 @@ export class Planner {
     return this.scope(list, '', ['plugins'])
   }
 
-  private async scope(given: List, path: string, at: SettingPath): Promise<PlannedScope> {
-    const list = this.readable(given, at)
+  private async scope(written: List, path: string, at: SettingPath): Promise<PlannedScope> {
+    const list = this.validItems(written, at)
     // All imports run at once; problems are still in list order.
     const loading = list.map((item) => (isScope(item) ? undefined : this.loader.load(item.use)))
     const planned: (PlannedEntry | PlannedScope | undefined)[] = []
@@ -67,7 +67,7 @@ export class Planner {
       const here = [...at, index]
       if (isScope(item)) planned.push(await this.inner(item, path, here))
       else {
-        this.waitingAt = item.named ?? [...here, 'use']
+        this.loadingAt = item.named ?? [...here, 'use']
         planned.push(await this.entry(item, await loading[index], here))
       }
     }
@@ -75,13 +75,13 @@ export class Planner {
     return { path, items: planned.filter((item) => item !== undefined) }
   }
 
-  /** A program may pass anything: what is not an entry is a problem, and the rest is planned. */
-  private readable(given: unknown, at: SettingPath): List {
-    if (!Array.isArray(given)) {
+  /** Reports items that are no entries, and returns the others: a program may pass anything. */
+  private validItems(written: unknown, at: SettingPath): List {
+    if (!Array.isArray(written)) {
       this.addProblem(at, 'expected a list of plugins')
       return []
     }
-    return given.filter((item: unknown, index): item is Entry | Scope => {
+    return written.filter((item: unknown, index): item is Entry | Scope => {
       const fault = faultOf(item)
       if (fault === undefined) return true
       this.isComplete = false
@@ -123,11 +123,12 @@ export class Planner {
     if (!required && !onlyObserves(plugin)) {
       this.addProblem(
         entry.named ?? [...at, 'required'],
-        `"${id}" may not be left out: only what observes may, such as audit, metrics and tracing`,
+        `"${id}" must not have \`required: false\`: only plugins that observe may, such as audit, metrics and tracing`,
       )
     }
     const options = await this.options(entry, plugin, id, at)
-    // Only the built-in plugins are known to add their own secrets, and a schema takes time to convert.
+    // Built-in plugins give their secrets to the scrubber themselves; for others the schema, slow to convert, names
+    // them.
     const isBuiltIn = typeof entry.use === 'string' && this.loader.isBuiltIn(entry.use)
     return {
       id,
@@ -156,11 +157,11 @@ export class Planner {
     // Invalid options are a problem already.
     if (plugin.omits === undefined || options === undefined) return provides
     try {
-      // The plugin gets what its own schema returned, which is what its `omits` is typed for.
+      // The options are the result of the plugin's own schema, so they have the type that `omits` expects.
       const omitted = new Set(plugin.omits(options as never).map(({ token }) => token))
       return provides.filter(({ token }) => !omitted.has(token))
     } catch {
-      // Its error may quote a value.
+      // The plugin's error may quote a value, so it is not shown.
       this.addProblem(entry.named ?? [...at, 'use'], `"${entry.id ?? plugin.name}" failed in \`omits\``)
       return provides
     }
@@ -212,7 +213,7 @@ function faultOf(item: unknown): string | undefined {
   }
   if (typeof use !== 'string' && (typeof use !== 'object' || use === null))
     return 'expected `use` to name a plugin'
-  if (id !== undefined && typeof id !== 'string') return 'expected `id` to be a text'
+  if (id !== undefined && typeof id !== 'string') return 'expected `id` to be a string'
   return required === undefined || typeof required === 'boolean'
     ? undefined
     : 'expected `required` to be true or false'
@@ -223,15 +224,18 @@ function isOption(name: string, { options }: Plugin): boolean {
   return isJsonObject(properties) && Object.hasOwn(properties, name)
 }
 
-/** Where a plugin's own word for a place was written: a path in its options, or anything else. */
+/**
+ * Where the option that a plugin names in an error was written. The name may be a path in its options, or anything
+ * else.
+ */
 function whereOption(entry: Entry, option: string, plugin: Plugin, at: SettingPath): SettingPath | undefined {
   const path = pathOfText(option)
   if (isOption(String(path[0] ?? ''), plugin)) return whereWritten(entry, path, at)
-  // Where no settings were made into options, the plugin's own word says more than the line that names it.
+  // For options that were written as they are, the plugin's own word is more exact than the line that names the plugin.
   return option === '' || entry.origin !== undefined ? entry.named : undefined
 }
 
-/** The settings that an option of an entry was made of. */
+/** The path of the setting that an option of an entry was made from. */
 function whereWritten({ origin }: Entry, path: SettingPath, at: SettingPath): SettingPath {
   const [option = '', ...rest] = path
   const named = origin !== undefined && Object.hasOwn(origin, option) ? origin[option] : undefined

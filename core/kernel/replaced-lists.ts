@@ -4,7 +4,7 @@ import type { HttpListener } from '../http/listener.js'
 import { waitAtMost } from '../toolkit/deadline.js'
 import type { GatewayInstance } from './instance.js'
 
-// Each holds what its plugins hold.
+// Each list keeps the memory and connections of its plugins.
 const MAX_LISTS = 4
 
 interface ReplacedList {
@@ -13,7 +13,7 @@ interface ReplacedList {
   over: Promise<void>
 }
 
-/** Lists that a reload has replaced, and whose requests last: each is stopped when it has none left. */
+/** Lists that a reload has replaced and that still have requests. Each is stopped after its last request. */
 export class ReplacedLists {
   private readonly lists = new Set<ReplacedList>()
 
@@ -24,23 +24,23 @@ export class ReplacedLists {
   ) {}
 
   /**
-   * Settles when the list has stopped. When its requests last, what it does beside them ends, and this settles before.
-   * `gone` are listeners that no later list has.
+   * Settles when the list has stopped; if requests are left after the wait, settles once its `onReplaced` steps have
+   * run. `removed` are listeners that no later list has.
    */
-  async add(instance: GatewayInstance, gone: readonly HttpListener[]): Promise<void> {
+  async add(instance: GatewayInstance, removed: readonly HttpListener[]): Promise<void> {
     const { inFlight } = instance
-    // Their requests may have come by the listeners that are gone now.
-    const earlier = gone.length > 0 ? [...this.lists] : []
+    // Requests of earlier lists may have come through the removed listeners.
+    const earlier = removed.length > 0 ? [...this.lists] : []
     const ending = new AbortController()
     const { signal } = ending
     instance.beginStopping()
-    if (gone.length > 0) for (const each of [...earlier, instance]) each.inFlight.endKeepAlive()
+    if (removed.length > 0) for (const each of [...earlier, instance]) each.inFlight.endKeepAlive()
     const waited = inFlight.drain(this.wait, signal).then(() => instance.replaced())
     const finish = async (): Promise<void> => {
       await waited
       await Promise.all(earlier.map(({ over }) => over))
       await inFlight.drain(this.limit, signal)
-      await end(instance, gone)
+      await end(instance, removed)
     }
     const list: ReplacedList = { inFlight, ending, over: finish().finally(() => this.lists.delete(list)) }
     this.lists.add(list)
@@ -48,12 +48,12 @@ export class ReplacedLists {
     if (signal.aborted || !(inFlight.mustWait || earlier.some((each) => this.lists.has(each))))
       return list.over
 
-    this.log.info({ requests: inFlight.size }, 'requests go on with the configuration before')
+    this.log.info({ requests: inFlight.size }, 'requests in flight go on with the old configuration')
     const [oldest] = this.lists
     if (this.lists.size > MAX_LISTS) oldest?.ending.abort()
   }
 
-  /** Gives the requests of all lists so many milliseconds. */
+  /** Waits at most `limit` milliseconds for the requests of all lists, and then stops the lists. */
   async stop(limit: number): Promise<void> {
     const lists = [...this.lists]
     for (const { inFlight } of lists) inFlight.endKeepAlive()
@@ -64,8 +64,8 @@ export class ReplacedLists {
   }
 }
 
-async function end(instance: GatewayInstance, gone: readonly HttpListener[]): Promise<void> {
-  await Promise.all(gone.map((listener) => listener.destroy()))
+async function end(instance: GatewayInstance, removed: readonly HttpListener[]): Promise<void> {
+  await Promise.all(removed.map((listener) => listener.destroy()))
   await instance.inFlight.cutOff()
   await instance.stop()
 }

@@ -21,10 +21,10 @@ import { pathsFrom } from '../toolkit/paths-from.js'
 import type { Container } from './container.js'
 import type { Lifecycle } from './lifecycle.js'
 import type { PlannedEntry } from './plan.js'
-import { misuse, type Provisions } from './provisions.js'
+import { contractBroken, type Provisions } from './provisions.js'
 import type { SharedResources } from './shared-resources.js'
 
-/** What every scope of a boot shares. */
+/** The objects that all scopes of a boot share. */
 export interface SharedContext {
   readonly log: Logger
   readonly folder: string
@@ -38,13 +38,13 @@ export interface SharedContext {
   readonly sharedResources: SharedResources
   readonly dispatch: Dispatch
   readonly connect: () => Duplex
-  /** Which plugin provided it, in whatever scope. */
+  /** The plugin that provided each guard, in any scope. */
   readonly guardPlugins: WeakMap<Guard, string>
   /** False while plugins are being set up. */
   complete: boolean
 }
 
-/** One scope being built: its container, its routes and its gate. */
+/** One scope: its container, its routes and its gate. */
 export class GatewayScope {
   constructor(
     private readonly shared: SharedContext,
@@ -54,7 +54,7 @@ export class GatewayScope {
     readonly gate: Gate,
   ) {}
 
-  /** Every plugin of the scope is set up: from now on its routes admit requests. */
+  /** Called when every plugin of the scope is set up: from now on its routes admit requests. */
   openGate(deadline: number): void {
     const { container } = this
     const authenticators = container.many(Authenticator)
@@ -62,7 +62,7 @@ export class GatewayScope {
     const limit = limiter && new RequestLimit(limiter, authenticators, deadline)
     const policies = container.many(Policy)
     const countsCalls = limiter?.takeCalls !== undefined
-    const batchesAlone = policies.length === 0 && limiter?.readsBodies === false
+    const onlyBatches = policies.length === 0 && limiter?.readsBodies === false
     this.gate.open({
       guards: container.many(Guard),
       guardPlugins: this.shared.guardPlugins,
@@ -74,24 +74,24 @@ export class GatewayScope {
       limit,
       calls:
         policies.length > 0 || countsCalls
-          ? new CallChecks(policies, limit, deadline, batchesAlone)
+          ? new CallChecks(policies, limit, deadline, onlyBatches)
           : undefined,
       deadline,
     })
   }
 
-  /** The gateway as one entry sees it. */
+  /** The `Gateway` object of one entry. */
   gatewayFor({ id, plugin, required, placeOf, secrets }: PlannedEntry, provisions: Provisions): Gateway {
     const { shared } = this
     const name = this.path === '' ? id : `${this.path} ${id}`
     const hook = (phase: Parameters<Lifecycle['add']>[0]) => (run: Parameters<Gateway['onReady']>[0]) =>
       shared.lifecycle.add(phase, { id: name, run, required, placeOf, secrets })
-    const forgets = secrets.map((secret) => shared.scrubber.add(secret))
-    const forget = (): void => {
-      for (const each of forgets) each()
+    const removals = secrets.map((secret) => shared.scrubber.add(secret))
+    const removeSecrets = (): void => {
+      for (const remove of removals) remove()
     }
-    // Before its own steps, so run after them: its last lines hold no secret either.
-    hook('stop')(forget)
+    // The first stop step runs last, so that log lines of the plugin's own stop steps are scrubbed too.
+    hook('stop')(removeSecrets)
     const share: Gateway['share'] = (key, open, close) => {
       const lease = shared.sharedResources.acquire(`${this.path} ${plugin.name} ${key}`, open, close)
       shared.lifecycle.add('stop', { id: name, run: () => lease.release(), required })
@@ -127,7 +127,7 @@ export class GatewayScope {
     const shared = capability.kind === 'many' && capability.shared
     const container = shared ? this.shared.rootContainer : this.container
     if (capability.kind === 'one' && container.holds(capability))
-      throw misuse(`${capability.name} was provided twice`)
+      throw contractBroken(`${capability.name} was provided twice`)
     if (capability.token === Guard.token && typeof value === 'function')
       this.shared.guardPlugins.set(value as Guard, plugin)
     // A path that is public in one scope is not public in another.
@@ -137,12 +137,13 @@ export class GatewayScope {
   private accessor<T>(required: readonly Capability[], capability: One<T> | Many<T>): () => T | readonly T[] {
     const { name } = capability
     if (capability.kind === 'one' && !has(required, capability)) {
-      throw misuse(`${name} was asked for, but \`requires\` does not list it`)
+      throw contractBroken(`${name} is used, but \`requires\` does not list it`)
     }
     let found: T | readonly T[] | undefined
     return () => {
       if (found !== undefined) return found
-      if (!this.shared.complete) throw misuse(`${name} was asked for during setup: ask from onStart on`)
+      if (!this.shared.complete)
+        throw contractBroken(`${name} was read during setup: read it from onStart on`)
       found =
         capability.kind === 'many' ? Object.freeze(this.container.many(capability)) : this.one(capability)
       return found
@@ -152,7 +153,7 @@ export class GatewayScope {
   private finder<T>(capability: One<T>): () => T | undefined {
     return () => {
       if (!this.shared.complete)
-        throw misuse(`${capability.name} was asked for during setup: ask from onStart on`)
+        throw contractBroken(`${capability.name} was read during setup: read it from onStart on`)
       return this.container.one(capability)
     }
   }
@@ -160,7 +161,7 @@ export class GatewayScope {
   private one<T>(capability: One<T>): T {
     const value = this.container.one(capability)
     if (value === undefined)
-      throw misuse(`${capability.name} is in the \`provides\` of a plugin that did not provide it`)
+      throw contractBroken(`a plugin lists ${capability.name} in \`provides\`, but did not provide it`)
     return value
   }
 }

@@ -12,9 +12,9 @@ import { ReplacedLists } from './replaced-lists.js'
 import { SharedResources } from './shared-resources.js'
 
 export interface ServeContext extends BootContext {
-  /** Milliseconds that requests in flight get to finish when a list is stopped, and that the next reload waits for them. */
+  /** Milliseconds for requests in flight to finish when a list is stopped. The next reload waits as long for them. */
   readonly drainLimit?: number
-  /** Milliseconds that those of a list get which a reload has replaced: calls of tools may take minutes. */
+  /** Milliseconds for requests in flight of a replaced list to finish: calls of tools may take minutes. */
   readonly replacedDrainLimit?: number
 }
 
@@ -41,13 +41,13 @@ const isMain = (key: string): boolean => key.startsWith('main ')
 export class GatewayServer {
   private listeners = new Map<string, HttpListener>()
   /** One reload or stop runs at a time, in the order of the calls. */
-  private readonly turns = new Sequence()
+  private readonly sequence = new Sequence()
   private swaps = 0
   private stopped: Promise<void> | undefined
   private readonly drainLimit: number
   private readonly replaced: ReplacedLists
   private settle: { readonly end: () => void; readonly fail: (error: unknown) => void } | undefined
-  /** Settles when every background task of the current list is over; never when it has none. */
+  /** Settles when every background task of the current list is over; never if the list has none. */
   readonly over = new Promise<void>((end, fail) => {
     this.settle = { end, fail }
   })
@@ -61,7 +61,7 @@ export class GatewayServer {
     const { log, drainLimit = DRAIN_LIMIT, replacedDrainLimit = REPLACED_DRAIN_LIMIT } = context
     this.drainLimit = drainLimit
     this.replaced = new ReplacedLists(log, drainLimit, replacedDrainLimit)
-    // A program may not wait for it.
+    // The embedding program need not wait for `over`: a rejection must not end the process.
     this.over.catch(() => {})
   }
 
@@ -73,27 +73,28 @@ export class GatewayServer {
     return { ...found, ...(publicOrigin !== undefined && { public: publicOrigin }) }
   }
 
-  /** A plugin writes a protocol to standard output: nothing else may be written there. */
+  /** Whether a plugin writes a protocol to standard output: then nothing else may be written there. */
   get keepsStdout(): boolean {
     return this.instance.keepsStdout
   }
 
-  /** Milliseconds that the ports go on accepting when the gateway is asked to stop. */
+  /** Milliseconds for which the ports still accept requests after a stop was requested. */
   get drainDelay(): number {
     return Math.max(0, ...this.instance.listeners.map(({ drainDelay = 0 }) => drainDelay))
   }
 
   async open(): Promise<void> {
     this.listeners = await this.openListeners(this.instance)
-    this.handOver(this.instance)
+    this.setHandlers(this.instance)
     await this.instance.ready(this.addresses)
     this.watchTasks(this.instance)
   }
 
   /**
-   * Reloads: boots another list beside this one and passes it the open sockets. Until then the old list serves; when it
-   * fails the old list stays, and the error says why. Another reload waits until the old one has stopped, or its requests
-   * last. Of several that wait the last one is served, and the others resolve with false.
+   * Reloads: boots another list beside this one and gives it the open ports. Until then the old list serves. If the
+   * boot fails, the old list stays and this rejects with the reason. The next reload waits until the old list has
+   * stopped, or until the drain limit has passed. If several reloads wait, the last one is served, and the others
+   * resolve with false.
    */
   swap(list: List, context: BootContext = this.context): Promise<boolean> {
     const number = ++this.swaps
@@ -104,13 +105,13 @@ export class GatewayServer {
         serves(true)
         await retire()
       }
-      this.turns.run(reload).catch(reject)
+      this.sequence.run(reload).catch(reject)
     })
   }
 
   /**
-   * Reports that it is not ready, and serves for `drainDelay` more milliseconds, until load balancers have noticed. Then
-   * it accepts no new requests, lets the ones in flight finish, and stops every plugin.
+   * Reports that the gateway is not ready, and serves for `drainDelay` more milliseconds, until load balancers have
+   * noticed. Then it accepts no new requests, lets the requests in flight finish, and stops every plugin.
    */
   stop(drainLimit = this.drainLimit, drainDelay = this.drainDelay): Promise<void> {
     this.ending.abort(new Error('the gateway was stopped'))
@@ -119,7 +120,7 @@ export class GatewayServer {
     return this.stopped
   }
 
-  /** Returns what is left to do with the old list. */
+  /** Replaces the list, and returns a function that ends the old one. */
   private async replace(list: List, context: BootContext): Promise<() => Promise<void>> {
     const { instance: old, listeners: before } = this
     const { signal = this.ending.signal } = context
@@ -143,22 +144,25 @@ export class GatewayServer {
     }
 
     this.instance = next
-    this.handOver(next)
+    this.setHandlers(next)
     this.watchTasks(next)
     const kept = new Set(this.listeners.values())
-    const gone = [...before.values()].filter((listener) => !kept.has(listener))
-    for (const listener of gone) listener.stopAccepting()
-    return () => this.replaced.add(old, gone)
+    const removed = [...before.values()].filter((listener) => !kept.has(listener))
+    for (const listener of removed) listener.stopAccepting()
+    return () => this.replaced.add(old, removed)
   }
 
   private async shutDown(drainLimit: number, drainDelay: number): Promise<void> {
     if (drainDelay > 0) {
-      this.context.log.info({ drainDelay }, 'not ready any more; requests are accepted for this long')
+      this.context.log.info(
+        { drainDelay },
+        'not ready any more; the gateway still accepts requests for this time',
+      )
       await pause(drainDelay)
     }
     const drained = Promise.all([this.stopAccepting(drainLimit), this.replaced.stop(drainLimit)])
-    await this.turns.run(async () => {
-      // A reload that was under way may have left other ports behind.
+    await this.sequence.run(async () => {
+      // A reload that ran meanwhile may have opened other ports.
       this.stopAcceptingCallers()
       await drained
       await closeAll(this.listeners.values())
@@ -167,7 +171,7 @@ export class GatewayServer {
     })
   }
 
-  /** The internal port stays open: it tells of the requests in flight. */
+  /** The internal port stays open, as it reports the requests in flight. */
   private stopAccepting(drainLimit: number): Promise<void> {
     this.instance.beginStopping()
     this.stopAcceptingCallers()
@@ -179,7 +183,7 @@ export class GatewayServer {
     for (const [key, listener] of this.listeners) if (isMain(key)) listener.stopAccepting()
   }
 
-  /** The listeners that a list declares: those that are open already, and the others newly opened. All or none. */
+  /** The listeners that a list declares: opens those that are not open yet, and closes these again if one fails. */
   private async openListeners({ listeners }: GatewayInstance): Promise<Map<string, HttpListener>> {
     const found = new Map<string, HttpListener>()
     const opened: HttpListener[] = []
@@ -203,13 +207,13 @@ export class GatewayServer {
     }
   }
 
-  /** A listener that is open at the same address under another name of its host: it cannot be opened twice. */
+  /** The open listener at the same address under another name of its host: the port cannot be opened twice. */
   private openUnderOtherName(declared: Listener): Promise<HttpListener | undefined> {
     const ofKind = [...this.listeners].filter(([key]) => key.startsWith(`${declared.port} `))
     return openAt(new Map(ofKind).values(), declared)
   }
 
-  private handOver({ listeners, handle, handleInternal, takesUpgrades }: GatewayInstance): void {
+  private setHandlers({ listeners, handle, handleInternal, takesUpgrades }: GatewayInstance): void {
     for (const declared of listeners) {
       const listener = this.listeners.get(keyOf(declared))
       if (declared.port === 'main') listener?.setHandler(declared, handle, takesUpgrades())
@@ -241,6 +245,6 @@ async function openAt(
 }
 
 function openedTwice({ address }: Listener): ConfigError {
-  const message = 'two entries of the list open it; give one of them another address'
+  const message = 'two entries of the list open this address: give one of them another'
   return new ConfigError([{ place: `address ${address}`, message }])
 }

@@ -5,17 +5,17 @@ interface Resource {
   users: number
 }
 
-/** A reference to a shared value. The last release closes it. */
+/** A reference to a shared value. The last release closes the value. */
 interface Lease<T> {
   readonly value: T
   release(): Promise<void>
 }
 
-/** Values that outlive a reload: each is there while a list that uses it is. */
+/** Values that outlive a reload: each exists as long as a list uses it. */
 export class SharedResources {
   private readonly resources = new Map<string, Resource>()
 
-  /** `key` is known to all processes that serve the same list. */
+  /** `key` is the same in all processes that serve the same list. */
   constructor(private readonly key: Uint8Array = randomBytes(32)) {}
 
   keyFor(purpose: string): Buffer {

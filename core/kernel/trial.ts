@@ -9,26 +9,27 @@ import type { BootContext } from './boot-context.js'
 import { GatewayInstance } from './instance.js'
 import { isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
 
-/** What the setup of one entry showed. */
+/** A finding about the setup of one entry. */
 export interface TrialFinding extends Problem {
   /**
-   * `contract`: it did not provide what it declared, or something else. `options`: it refused its options, or a file that
-   * they name. `error`: it failed otherwise. `unseen`: it needs the network, or to write, which a trial does not allow.
+   * `contract`: the plugin did not provide a declared capability, or provided an undeclared one. `options`: it refused
+   * its options, or a file that they name. `error`: it failed otherwise. `unseen`: it needs the network or has to
+   * write, which a trial does not allow.
    */
   readonly kind: 'contract' | 'options' | 'error' | 'unseen'
 }
 
-/** The flags of Node for the process in which `trySetup` is called: no file is written there, and no process started. */
+/** Node's flags for the process that calls `trySetup`: plugins can write no file there, and start no process. */
 export const TRIAL_FLAGS = ['--permission', '--allow-fs-read=*'] as const
 
 /**
- * Calls `setup` of each plugin of a list that is not built in, each in a gateway of its own, and nothing else: no step of
- * the start runs, and no port opens. Call it in a process of its own, with `TRIAL_FLAGS`, that ends afterwards: it takes
- * the network from the whole process. Throws `ConfigError` when the list cannot be planned.
+ * Calls `setup` of each plugin of a list that is not built in, each in a gateway of its own. No `onStart` step runs,
+ * and no port opens. Call it in a process of its own, with `TRIAL_FLAGS`, that ends afterwards: it disables the network
+ * for the whole process. Throws `ConfigError` if the list cannot be planned.
  */
 export async function trySetup(list: List, context: BootContext): Promise<readonly TrialFinding[]> {
   const plan = await planList(list, context)
-  takeNetwork()
+  disableNetwork()
   const findings: TrialFinding[] = []
   for (const trial of trialsOf(plan, (inner) => inner)) findings.push(...(await tryOne(trial, context)))
   return findings
@@ -76,7 +77,7 @@ function findingsOf(
 /** The codes of an error and of its causes. */
 function codesOf(error: unknown): ReadonlySet<unknown> {
   const codes = new Set<unknown>()
-  // No sensible error has more causes; one may be its own.
+  // No real error has more causes; an error may be its own cause.
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++)
     codes.add((at as NodeJS.ErrnoException).code)
   return codes
@@ -85,10 +86,12 @@ function codesOf(error: unknown): ReadonlySet<unknown> {
 // The code of Node's permission model.
 const DENIED = 'ERR_ACCESS_DENIED'
 
-const denied = (): Error => Object.assign(new Error('a trial has no network'), { code: DENIED })
+const denied = (): Error => Object.assign(new Error('a trial of setup has no network'), { code: DENIED })
 
-/** Patches Node, in a process that only tries plugins: its permission model does not know the network before Node 25. */
-function takeNetwork(): void {
+/**
+ * Patches Node, in a process that only tries plugins: before Node 25 its permission model does not cover the network.
+ */
+function disableNetwork(): void {
   const fail = function (this: { destroy(error: Error): unknown }): unknown {
     return this.destroy(denied())
   }

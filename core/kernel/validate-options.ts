@@ -12,33 +12,34 @@ type OptionProblem = Omit<Problem, 'place'> & { readonly path: SettingPath }
 
 export type Validated = { readonly value: unknown } | { readonly problems: readonly OptionProblem[] }
 
-/** Validates options with the plugin's own schema, of whichever library. */
+/** Validates options with the plugin's own schema, made by any library. */
 export async function validateOptions(
   schema: StandardSchemaV1 | undefined,
   written: unknown,
 ): Promise<Validated> {
-  const given = written ?? {}
-  if (schema === undefined) return withoutOptions(given)
+  const options = written ?? {}
+  if (schema === undefined) return withoutOptions(options)
 
   let problems: readonly OptionProblem[]
   try {
-    const result = await schema['~standard'].validate(given)
+    const result = await schema['~standard'].validate(options)
     if (result.issues === undefined) return { value: result.value }
-    problems = withoutMeant(
+    problems = withoutConsequences(
       result.issues.flatMap((issue) => describe(issue, schema)),
-      given,
+      options,
     )
   } catch {
     // The error of a schema may quote the value.
     problems = [{ path: [], message: 'the schema of this plugin failed on these options' }]
   }
   return {
-    problems: problems.length > 0 ? problems : [{ path: [], message: 'these options were not accepted' }],
+    problems:
+      problems.length > 0 ? problems : [{ path: [], message: 'the plugin does not accept these options' }],
   }
 }
 
-/** A key that was misspelt is one mistake: not one more where it is missing, or for a rule about several keys. */
-export function withoutMeant<P extends { readonly path: SettingPath; readonly suggestion?: string }>(
+/** Reports a misspelt key once: drops the problems that it causes, a missing key or a rule about several keys. */
+export function withoutConsequences<P extends { readonly path: SettingPath; readonly suggestion?: string }>(
   problems: readonly P[],
   value: unknown,
 ): readonly P[] {
@@ -68,13 +69,13 @@ export function jsonSchemaOf(schema: StandardSchemaV1 | undefined): JsonSchema |
   try {
     return standard.jsonSchema?.input({ target: 'draft-2020-12' })
   } catch {
-    // It cannot be expressed in JSON Schema. Callers then treat every value as a secret.
+    // JSON Schema cannot express it. Callers then treat every value as a secret.
     return undefined
   }
 }
 
-function withoutOptions(given: unknown): Validated {
-  const keys = typeof given === 'object' && given !== null ? Object.keys(given) : ['']
+function withoutOptions(options: unknown): Validated {
+  const keys = typeof options === 'object' && options !== null ? Object.keys(options) : ['']
   if (keys.length === 0) return { value: {} }
   return {
     problems: keys.map((key) => ({ path: key === '' ? [] : [key], message: 'this plugin takes no options' })),
@@ -84,7 +85,7 @@ function withoutOptions(given: unknown): Validated {
 interface RichIssue extends StandardSchemaV1.Issue {
   readonly code?: string
   readonly keys?: readonly string[]
-  /** What is wrong with a key, where `code` is `invalid_key`. */
+  /** The problems of a key, if `code` is `invalid_key`. */
   readonly issues?: readonly { readonly message: string }[]
 }
 
@@ -102,7 +103,7 @@ function describe(issue: RichIssue, schema: StandardSchemaV1): OptionProblem[] {
 
 const keyOf = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
 
-// Messages of Zod, for options.
+// Makes messages of Zod fit for options.
 const plain = (message: string): string =>
   message
     .replace(/^Invalid input: expected (.+), received undefined$/, 'missing: expected $1')

@@ -1,18 +1,18 @@
 import type { Problem } from '../contract/problem.js'
 import { entriesOf, type PlannedEntry, type PlannedScope } from './plan.js'
 
-/** What the plugins of a list say of options that are valid, but probably not what was meant. */
+/** The warnings of a list's plugins about options that are valid, but probably a mistake. */
 export const warningsOf = (plan: PlannedScope): readonly Problem[] => entriesOf(plan).flatMap(warningsIn)
 
 function warningsIn(entry: PlannedEntry): readonly Problem[] {
   const { plugin, options } = entry
   try {
-    // The plugin gets what its own schema returned, which is what its `warnings` is typed for.
+    // The options are the result of the plugin's own schema, so they have the type that `warnings` expects.
     const warnings = plugin.warnings?.(options as never) ?? []
     return warnings.map((warning) => ({ ...warning, place: placed(entry, warning.place) }))
   } catch {
-    // Its error may quote a value. `sallyport plugin verify` tells the author.
-    return [{ place: placed(entry, ''), message: 'the plugin failed when it looked for what to warn of' }]
+    // The plugin's error may quote a value. Only `sallyport plugin verify` shows it, to the author.
+    return [{ place: placed(entry, ''), message: 'the plugin failed in `warnings`' }]
   }
 }
 

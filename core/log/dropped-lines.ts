@@ -11,7 +11,7 @@ export class DroppedLines {
   private unreported = 0
   private reporting = false
 
-  /** For `meterDroppedLines`. Child loggers inherit it. */
+  /** Lets `meterDroppedLines` find this counter. Child loggers inherit it. */
   attachTo(log: Logger): Logger {
     return Object.defineProperty(log, DROPPED, { value: this })
   }
@@ -19,7 +19,7 @@ export class DroppedLines {
   count(lines: number): void {
     this.unreported += lines
     const last = this.listeners.at(-1)
-    // The listener may itself fail, log that, and have that line dropped.
+    // The listener itself may fail, log that, and have that line dropped.
     if (last === undefined || this.unreported === 0 || this.reporting) return
     this.reporting = true
     const due = this.unreported
@@ -41,7 +41,9 @@ export class DroppedLines {
   }
 }
 
-/** Counts the dropped lines in a metric, with those of before, until the function that it returns is called. */
+/**
+ * Counts the dropped lines in a metric, also lines that were dropped before, until the returned function is called.
+ */
 export function meterDroppedLines(log: Logger, meter: Pick<Meter, 'counter'>): () => void {
   const dropped: unknown = Reflect.get(log, DROPPED)
   const listener = meter.counter('log_lines_dropped_total', 'Lines of the log that could not be written')

@@ -6,27 +6,27 @@ const MAX_WAITING = 1024 * 1024
 const BUSY_RETRY = 50
 const BROKEN_RETRY = 1_000
 const FLUSH_RETRY = 10
-/** Of so many lines in so many milliseconds each is written at once. */
-const [FEW, SPAN] = [32, 100] as const
-/** Milliseconds that more of them wait for each other: each write wakes a reader, which costs more than a line. */
-const TOGETHER = 10
-/** A pipe takes so many bytes as a whole, or lines of several processes would mix. */
-const MAX_AT_ONCE = 4_096
+/** Up to so many lines in so many milliseconds are written at once, each by itself. */
+const [BURST_LINES, BURST_MS] = [32, 100] as const
+/** Milliseconds that further lines wait for each other: each write wakes a reader, which costs more than a line. */
+const BATCH_DELAY = 10
+/** The most bytes that a pipe takes as a whole: in larger writes, lines of several processes would mix. */
+const MAX_WRITE = 4_096
 
 /**
- * Writes lines to a non-blocking descriptor, in order, and never throws. What cannot be written at once waits, up to a
- * limit; beyond it, and while writing fails, lines are dropped and counted, and a notice says so when it works again.
- * By hand: pino's own destination blocks in `write`, or needs a thread that keeps the process from ending; and when a
- * write fails, it throws into the code that logs, or keeps every later line.
+ * Writes lines to a non-blocking descriptor, in order, and never throws. Lines that cannot be written at once wait,
+ * up to a limit. Beyond the limit, and while writing fails, the sink drops and counts lines, and writes a notice
+ * when it works again. By hand: pino's own destination blocks in `write`, or needs a thread that keeps the process
+ * from ending; and when a write fails, it throws into the code that logs, or keeps every later line.
  */
 export class LineSink {
   private readonly waiting: Buffer[] = []
   private bytes = 0
-  /** A part of the first waiting line is written already, so its rest must come next. */
+  /** A part of the first waiting line is written already, so the rest of that line must come next. */
   private partlyWritten = false
   private busy = false
-  private spanBegan = 0
-  private inSpan = 0
+  private burstBegan = 0
+  private linesInBurst = 0
   private dropped = 0
   private timer: NodeJS.Timeout | undefined
 
@@ -47,20 +47,20 @@ export class LineSink {
     }
     this.waiting.push(line)
     this.bytes += line.length
-    // With a slow reader a try for each line would be wasted.
-    const waits = this.busy ? this.waiting.length > 1 : this.isOneOfMany() && this.bytes < MAX_AT_ONCE
-    if (waits) this.flushAfter(TOGETHER)
+    // While the reader is slow, a try for each line would be wasted.
+    const waits = this.busy ? this.waiting.length > 1 : this.isInBurst() && this.bytes < MAX_WRITE
+    if (waits) this.flushAfter(BATCH_DELAY)
     else this.flush()
   }
 
-  /** Blocks the process until all is written, at most `limit` milliseconds. */
+  /** Blocks the process until all lines are written, at most `limit` milliseconds. */
   flushSync(limit: number): void {
     const end = performance.now() + limit
     const never = new Int32Array(new SharedArrayBuffer(4))
     while (!this.flush() && this.busy && performance.now() < end) Atomics.wait(never, 0, 0, FLUSH_RETRY)
   }
 
-  /** Writes what can be written now, and returns whether that is all. */
+  /** Writes the lines that can be written now, and returns whether these are all. */
   private flush(): boolean {
     clearTimeout(this.timer)
     this.timer = undefined
@@ -69,14 +69,14 @@ export class LineSink {
     return false
   }
 
-  /** Counts a line. Whether many have come lately, with this one. */
-  private isOneOfMany(): boolean {
+  /** Counts a line, and returns whether it is one of many that came lately. */
+  private isInBurst(): boolean {
     const now = performance.now()
-    if (now - this.spanBegan > SPAN) {
-      this.spanBegan = now
-      this.inSpan = 0
+    if (now - this.burstBegan > BURST_MS) {
+      this.burstBegan = now
+      this.linesInBurst = 0
     }
-    return ++this.inSpan > FEW
+    return ++this.linesInBurst > BURST_LINES
   }
 
   private writeWaiting(): boolean {
@@ -91,13 +91,13 @@ export class LineSink {
     return true
   }
 
-  /** The first lines, and one at least. */
+  /** The first lines that fit into one write, at least one. */
   private next(): Buffer {
     const lines: Buffer[] = []
     let size = 0
     for (const line of this.waiting) {
       size += line.length
-      if (size > MAX_AT_ONCE && lines.length > 0) break
+      if (size > MAX_WRITE && lines.length > 0) break
       lines.push(line)
     }
     return Buffer.concat(lines)
@@ -115,7 +115,7 @@ export class LineSink {
     }
   }
 
-  /** Writes how many lines are missing at this place. */
+  /** Writes how many lines are missing at this point. */
   private writeNotice(): boolean {
     if (this.dropped === 0) return true
     const line = Buffer.from(this.notice(this.dropped))
@@ -142,9 +142,9 @@ export class LineSink {
   }
 
   private dropWaiting(): void {
-    const gone = this.waiting.splice(this.partlyWritten ? 1 : 0)
+    const lines = this.waiting.splice(this.partlyWritten ? 1 : 0)
     this.bytes = this.waiting[0]?.length ?? 0
-    this.drop(gone.length)
+    this.drop(lines.length)
   }
 
   private drop(count: number): void {

@@ -6,32 +6,37 @@ type Fields = Readonly<Record<string, unknown>>
 
 interface Kind {
   readonly level: Level
-  /** The fields that all lines of this kind have in common. */
+  /** The fields that all lines of this kind share. */
   readonly common: Fields
   readonly message: string
   count: number
 }
 
-/** The most lines of one kind that are written in a window, and its milliseconds. */
+/** The most lines of one kind that are written in a window, and the milliseconds of a window. */
 const LINES_PER_KIND = 10
 const WINDOW_MS = 60_000
-/** Kinds that are counted separately in a window; all others count as one more. Errors have as many of their own. */
+/**
+ * How many kinds one window counts separately; all others count as one more kind. Errors have as many of their own.
+ */
 const MAX_KINDS = 64
 const OTHER = 'requests that failed in other ways'
 
 /**
- * Limits log lines that a caller can cause without credentials, as many as it likes: the first few of a kind in a
- * window are written, and one line at its end says how many more there were.
+ * Limits log lines that a caller can cause without credentials and in any number: writes the first few of a kind in
+ * a window, and at the end of the window one line with the number of further ones.
  */
 export class LogThrottle {
-  // Callers without a token can make up any number of refusals, which must not hide an error.
+  // Callers without a token can cause any number of kinds of refusals, which must not hide an error.
   private readonly errors = new Map<string, Kind>()
   private readonly others = new Map<string, Kind>()
   private timer: NodeJS.Timeout | undefined
 
   constructor(private readonly log: Logger) {}
 
-  /** `common` separates kinds of one message and is in the summary too; `extra` is only in the line itself. */
+  /**
+   * `common` separates kinds of one message, and its fields are in the summary too; `extra` is only in the line
+   * itself.
+   */
   write(log: FastifyBaseLogger, level: Level, message: string, common: Fields, extra: Fields = {}): void {
     if (!this.log.isLevelEnabled(level)) return
     const kind = this.kindOf(level, message, common)
@@ -39,7 +44,7 @@ export class LogThrottle {
     if (kind.count <= LINES_PER_KIND) log[level]({ ...common, ...extra }, message)
   }
 
-  /** Ends the window: writes the summaries of what was only counted. */
+  /** Ends the window: writes a summary of the lines that were only counted. */
   flush(): void {
     clearTimeout(this.timer)
     this.timer = undefined

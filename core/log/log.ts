@@ -12,13 +12,16 @@ export interface LogOptions {
   readonly level?: Level | 'silent' | undefined
   /** Shared with the other logs of this process. */
   readonly stderr?: StderrLines | undefined
-  /** Where lines go in place of stderr. */
+  /** Receives the lines instead of stderr. */
   readonly stream?: { readonly isTTY?: boolean; write(line: string): unknown } | undefined
-  /** Lines for people and not for machines; by default when stderr is a terminal. */
+  /** Writes lines for people instead of JSON; by default when stderr is a terminal. */
   readonly pretty?: boolean | undefined
-  /** It has the secrets of this boot. Every line passes through it last, at every level. */
+  /** Holds the secrets of this boot. Every line passes through it last, at every level. */
   readonly scrubber?: LogScrubber | undefined
-  /** While it returns true, only errors are written: for a process whose other lines another process of the list writes too. */
+  /**
+   * While it returns true, the log writes only errors: for a process whose other lines another process of the list
+   * writes too.
+   */
   readonly muted?: (() => boolean) | undefined
 }
 
@@ -54,7 +57,10 @@ export function createLog(options: LogOptions = {}): Log {
   return dropped.attachTo(log)
 }
 
-/** JSON leaves these as they are, and callers decide some of what is logged: terminals obey them or reverse the text. */
+/**
+ * JSON does not escape these characters, and callers control some of the logged text: terminals obey them or reverse
+ * the text.
+ */
 const escapeControls = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,

@@ -4,7 +4,7 @@ import type { prettyFactory } from 'pino-pretty'
 const ESCAPE = /\\(?:u[\da-f]{4}|.)/g
 const UNCHANGED = new Set(['\\"', '\\\\', '\\/', '\\n', '\\t'])
 
-/** So that control characters are still escaped after pino-pretty has parsed the line. */
+/** Escapes twice, so that control characters are still escaped after pino-pretty has parsed the line. */
 const escapeTwice = (line: string): string =>
   line.replace(ESCAPE, (sequence) => (UNCHANGED.has(sequence) ? sequence : `\\${sequence}`))
 

@@ -22,14 +22,14 @@ const secretFields = [
   'device_code',
 ]
 
-// Also everyday words, so they count only where a form or a query would have them.
+// Also everyday words: as secrets they count only in the syntax of a form or a query.
 const formFields = [...secretFields, 'code', 'state', 'token']
 
 const secretKeys = new Set([...secretFields, ...secretFields.map((name) => name.replaceAll('_', ''))])
 
 const anyOf = (names: readonly string[]) => names.join('|')
 
-/** Patterns and replacements. Every pattern is linear in the text: an attacker decides much of what is logged. */
+/** Patterns and replacements. Every pattern is linear in the text: attackers control much of the logged text. */
 const patterns: readonly (readonly [RegExp, string])[] = [
   // `no bearer token` is prose, and `Bearer realm=` is a challenge.
   [
@@ -49,27 +49,29 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/\b((?:set-)?cookie|(?:proxy-)?authorization|x-api-key)(\s*:\s*)(?!\*\*\*)[^\s"'][^\r\n]*/gi, '$1$2***'],
 ]
 
-// For most strings this one test shows that none of the patterns can match.
+// For most texts this one test shows that no pattern can match.
 const suspicious =
   /bearer|basic|dpop|eyJ|:\/\/|\?\S|=|%3D|token|secret|cookie|authorization|api[-_]?key|password|code|state|assertion|verifier/i
 
-// Without escapes the texts and names of a line stand there as they are, and in ASCII no other letter has the lower case
-// of one of these, as the sign of Kelvin has `k`.
+// A line without escapes holds its texts and names unchanged, and in ASCII no other letter has the lower case of one
+// of these, as the sign of Kelvin has `k`.
 const PLAIN = /^[\x20-\x5b\x5d-\x7e]*\n?$/
 
-// A shorter secret would be replaced all over every line.
+// Replacing a shorter secret would destroy every line.
 const MIN_LENGTH = 4
 
 /**
- * Replaces secrets in log lines: credentials by their shape, URL queries, and every value that was added. There is one
- * for each boot; code that opens a secret adds it.
+ * Replaces secrets in log lines: credentials by their shape, URL queries, and every value that was added. Each boot
+ * has its own; code that opens a secret adds the secret.
  */
 export class LogScrubber implements Scrubber {
-  // Secrets, which no inspection of this object may show.
+  // Private (#), so that no inspection of this object shows the secrets.
   readonly #known = new Map<string, number>()
   #patterns: readonly SecretPattern[] = []
 
-  /** From now on `value` is never written, in any encoding that it may have in a line. The result undoes this. */
+  /**
+   * From now on no line has `value`, in any encoding that it may have in a line. The returned function undoes this.
+   */
   add(value: string): () => void {
     if (value.length < MIN_LENGTH) return () => {}
     this.count(value, 1)
@@ -105,7 +107,7 @@ export class LogScrubber implements Scrubber {
     return `${JSON.stringify(this.value(value))}\n`
   }
 
-  /** Most lines: to take one apart would cost more than all else of it. */
+  /** True for most lines: parsing a line would cost more than all other work on it. */
   private holdsNone(line: string): boolean {
     if (!PLAIN.test(line) || suspicious.test(line)) return false
     return this.#patterns.every(({ pattern }) => line.search(pattern) < 0)
@@ -133,7 +135,7 @@ export class LogScrubber implements Scrubber {
   }
 }
 
-// JOSE tokens begin with `{"`, which is `eyJ` in base64url. By index, as a pattern that looks for the dot from each
+// JOSE tokens begin with `{"`, which is `eyJ` in base64url. Uses an index: a pattern that looks for the dot from each
 // of many `eyJ` would take quadratic time.
 function withoutToken(word: string): string {
   const start = word.indexOf('eyJ')
@@ -144,7 +146,7 @@ function namesSecret(name: unknown): boolean {
   return typeof name === 'string' && secretKeys.has(name.toLowerCase())
 }
 
-/** A pattern of some of the encoded secrets, of which the shortest has so many characters. */
+/** A pattern of some of the encoded secrets, and the length of the shortest of them. */
 interface SecretPattern {
   readonly pattern: RegExp
   readonly shortest: number
@@ -153,11 +155,11 @@ interface SecretPattern {
 const scrub = (text: string, { pattern, shortest }: SecretPattern): string =>
   text.length < shortest ? text : text.replace(pattern, '***')
 
-/** A text without these secrets, in any encoding; nothing else in it changes. */
+/** A text without these secrets, in any encoding, and otherwise unchanged. */
 export const withoutSecrets = (text: string, secrets: readonly string[]): string =>
   patternsFor(secrets.filter(({ length }) => length >= MIN_LENGTH)).reduce(scrub, text)
 
-// V8 refuses a pattern of some 50,000 characters only when it is used, and quotes all of it.
+// V8 refuses a pattern of some 50,000 characters only at its first use, with an error that quotes all of it.
 const MAX_PATTERN = 16_384
 const MAX_PIECE = 4_096
 
@@ -180,7 +182,7 @@ function patternsFor(values: readonly string[]): readonly SecretPattern[] {
   return groups.map(({ source, shortest }) => ({ pattern: new RegExp(source, 'gi'), shortest }))
 }
 
-/** Cut at fixed offsets, so that encodings that begin alike have the same pieces. */
+/** Cuts at fixed offsets, so that encodings that begin alike have the same pieces. */
 function piecesOf(encoded: string): string[] {
   const count = Math.ceil(encoded.length / MAX_PIECE)
   const pieces = Array.from({ length: count }, (_, index) =>

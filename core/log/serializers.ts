@@ -8,7 +8,7 @@ interface RequestShape {
   readonly routeOptions?: { readonly url?: string }
 }
 
-/** A request without query and headers: the requested path, and the route that matched. */
+/** The logged fields of a request, without query and headers: the requested path, and the route that matched. */
 export function requestFields(request: RequestShape): Record<string, unknown> {
   const [path] = (request.url ?? '').split('?', 1)
   return { id: request.id, method: request.method, path, route: request.routeOptions?.url }
@@ -18,10 +18,13 @@ export function responseFields({ statusCode }: { readonly statusCode?: number })
   return { statusCode }
 }
 
-// Deeper than anybody wraps errors on purpose. A chain may also be circular.
+// Deeper than people wrap errors on purpose. A chain may also be circular.
 const MAX_CAUSES = 6
 
-/** Errors as type, code, message and causes, and the line in the operator's own plugin; the whole stack only `withStack`. */
+/**
+ * The logged fields of an error: type, code, message and causes, and the line in the operator's own plugin; the
+ * whole stack only with `withStack`.
+ */
 export function errorFields(withStack: boolean): SerializerFn {
   return (error: unknown) => describeError(error, withStack, MAX_CAUSES)
 }

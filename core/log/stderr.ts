@@ -5,10 +5,10 @@ import { LineSink } from './line-sink.js'
 import { prettyLines } from './pretty.js'
 
 const STDERR = 2
-/** Milliseconds that the end of the process waits for the reader. */
+/** Milliseconds for which the process waits for the reader at its end. */
 const EXIT_FLUSH_LIMIT = 1_000
 
-/** Writes to stderr. Logs that share one keep their lines in order, and have one queue. */
+/** Writes to stderr. Logs that share one instance keep their lines in order, in one queue. */
 export class StderrLines {
   readonly dropped = new DroppedLines()
   private readonly format: (line: string) => string
@@ -36,7 +36,7 @@ function droppedNotice(lines: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines, msg })}\n`
 }
 
-/** A descriptor of stderr that does not block: a reader that does not read must not stop the process. */
+/** A descriptor of stderr that does not block, so that a reader that stops reading does not stop the process. */
 function openStderr(): number {
   try {
     const kind = fstatSync(STDERR)
@@ -47,12 +47,15 @@ function openStderr(): number {
     // Node makes a pipe or a socket non-blocking when it makes a stream of it.
     if (kind.isFIFO() || kind.isSocket()) void process.stderr
   } catch {
-    // A write to it will show whether it works.
+    // The first write shows whether the descriptor works.
   }
   return STDERR
 }
 
-/** Opened again, the descriptor is this process's own: processes that share a pipe switch its blocking mode for each other. */
+/**
+ * Opens stderr again, for a descriptor of this process alone: processes that share a pipe switch its blocking mode
+ * for each other.
+ */
 function reopenStderr(): number | undefined {
   try {
     return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)

@@ -7,16 +7,16 @@ import { type CallFailure, type CallObserver, callObserverOf } from './call-obse
 import { EventSplitter, StreamEvent } from './events.js'
 import { isEventStream, type ResponseHead, type ResponseSink, type ResponseSource } from './response.js'
 
-/** What is read of an answer or an event: to parse more would hold all other requests. */
+/** Longer answers and events are not parsed: parsing would block all other requests. */
 const MAX_READ = 1024 * 1024
 
-// The end of `error` and of `isError`.
+// Both `error` and `isError` end like this.
 const FAILURE = Buffer.from('rror"')
 const PLAIN = /^(?:identity)?$/i
 const MAX_TOOLS = 1000
 const TOOL_NAME = /^[\w./-]{1,128}$/
 
-/** Reports to the observer of a request, if there is one, what became of its calls; `room` bounds what is kept for that. */
+/** Reports the results of a request's calls to its observer, if it has one. `room` limits the bytes kept for that. */
 export function readingAnswers(
   to: ResponseSink,
   head: ResponseHead,
@@ -25,7 +25,7 @@ export function readingAnswers(
 ): ResponseSink {
   const observer = callObserverOf(request)
   if (observer?.wantsAnswers !== true) return to
-  // A body that can wait is parsed when its answer tells of a failure, or may last for hours.
+  // An unparsed request body is parsed only when its answer reports a failure, or may last for hours.
   const { isComing, unparsed } = observer.body
   const isWaiting = isComing || (unparsed !== undefined && !isEventStream(head))
   if (!isWaiting && requestsOf(observer).length === 0) return to
@@ -38,7 +38,7 @@ export function readingAnswers(
 const requestsOf = ({ message }: CallObserver): readonly McpCall[] =>
   message?.calls.filter(({ kind }) => kind === 'request') ?? []
 
-/** Passes a response on as it comes, and keeps as much of it as has to be read. */
+/** Passes a response on as it arrives, and keeps a copy of the bytes that it has to parse. */
 class ReadResponse implements ResponseSink {
   private readonly length: number
   private readonly events: EventSplitter | undefined
@@ -93,30 +93,30 @@ class ReadResponse implements ResponseSink {
   }
 
   private keep(chunk: Buffer): void {
-    if (this.chunks.length === 0 && this.saysNothing(chunk)) return
+    if (this.chunks.length === 0 && this.needsNoParsing(chunk)) return
     this.chunks.push(chunk)
     this.count(this.kept + chunk.length)
-    // Its client may leave before the target ends the response.
+    // The client may leave before the target ends the response.
     if (this.kept === this.length) this.finish()
   }
 
   /**
-   * Most answers tell of no failure, and are there in one piece: a search is faster than to parse. A target that writes
-   * these letters as escapes hides its own failure, which it could do by telling none.
+   * Most answers report no failure and arrive in one piece, and a search is faster than parsing. A target that writes
+   * these letters as escapes hides its own failure; it could as well report none.
    */
-  private saysNothing(chunk: Buffer): boolean {
+  private needsNoParsing(chunk: Buffer): boolean {
     return chunk.length === this.length && !chunk.includes(FAILURE) && !this.mayListTools
   }
 
   private get mayListTools(): boolean {
     const { toolsListed, body } = this.observer
     if (toolsListed === undefined) return false
-    // Some write the slash as an escape.
+    // Without the method's first part: some clients write the slash as an escape.
     if (body.unparsed !== undefined) return body.unparsed.includes('/list"')
     return requestsOf(this.observer).some(({ method }) => method === 'tools/list')
   }
 
-  /** Sets how much is kept; where there is no room for it, the rest is not read. */
+  /** Sets how many bytes are kept; without room for them, the rest of the response is not parsed. */
   private count(bytes: number): void {
     const more = bytes - this.kept
     if (bytes <= MAX_READ && (more <= 0 || this.room.reserve(more))) {
@@ -143,7 +143,7 @@ class ReadResponse implements ResponseSink {
   }
 }
 
-/** What is no JSON has no answers. Of a member that comes twice the last one counts. */
+/** Bytes that are not JSON hold no answers. If a member occurs twice, the last one counts. */
 function reportAll(observer: CallObserver, bytes: Buffer | undefined): void {
   if (bytes === undefined) return
   const text = bytes.toString()
@@ -181,7 +181,7 @@ function report(observer: CallObserver, { id, method, result, error = null }: Js
   if (failure === undefined && call.method === 'tools/list') observer.toolsListed?.(toolsIn(result))
 }
 
-/** As far as their names can be labels. */
+/** The tools whose names can be labels of metrics. */
 function toolsIn(result: unknown): readonly string[] {
   const tools: unknown = isJsonObject(result) ? result['tools'] : undefined
   if (!Array.isArray(tools)) return []

@@ -11,22 +11,22 @@ import {
 import { isPromise } from '../toolkit/deadline.js'
 
 const BATCH = 0x5b
-// White space, and what precedes or fills text in UTF-8 and UTF-16: some servers read these too.
+// White space, byte order marks and the zero bytes of UTF-16: some servers accept these too.
 const SKIPPED: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20, 0, 0xef, 0xbb, 0xbf, 0xfe, 0xff])
 const OTHER_CHARSET = /charset[\t ]*=[\t ]*"?(?!utf-8)/i
 
 type Raw = FastifyRequest['raw']
 
 /**
- * Whether a body could be a batch, by its first byte: the body stays where it is, to be streamed. One that a server would
- * have to decode first could always be.
+ * Whether a body could be a batch, by its first byte; the body can still be streamed after that. A body that a server
+ * would have to decode first could always be a batch.
  */
 export function couldBeBatch(request: FastifyRequest, maxBytes: number): boolean | Promise<boolean> {
   const { raw, headers } = request
   if (!hasBody(raw)) return false
   const { 'content-type': type = 'json', 'content-encoding': coding } = headers
   if (/json/i.test(type) && (coding !== undefined || OTHER_CHARSET.test(type))) return true
-  // Whoever waits for an empty one takes its end from whoever reads it next.
+  // Waiting for the first byte of an empty body would consume its `end`, for which the next reader waits.
   if (raw.readableLength > 0 || raw.complete) return startsBatch(request, maxBytes)
   askForBody(request, responseOf(request))
   return firstBytes(raw).then(() => startsBatch(request, maxBytes))
@@ -45,7 +45,7 @@ function startsBatch(request: FastifyRequest, maxBytes: number): boolean | Promi
 
 const firstOf = (bytes: Buffer): number | undefined => bytes.find((byte) => !SKIPPED.has(byte))
 
-/** Waits until something of a body has come, or it has ended. */
+/** Waits until the first bytes of a body have arrived, or it has ended. */
 function firstBytes(raw: Raw): Promise<void> {
   if (raw.destroyed || raw.readableEnded) return Promise.reject(bodyIncomplete())
   return new Promise((resolve, reject) => {

@@ -16,7 +16,7 @@ const ERRORS: Readonly<Record<string, number>> = {
   message_ambiguous: -32_600,
   message_too_large: -32_600,
   message_unnamed: -32_602,
-  // As the protocol has it from 2026-07-28 on.
+  // As the protocol defines it from 2026-07-28 on.
   message_header_mismatch: -32_020,
 }
 
@@ -36,7 +36,10 @@ export const jsonRpcErrors: ErrorShape = ({ code, sentence, requestId }, request
   }
 }
 
-/** The answer to the one call of a request whose events cannot go on, as an event; `undefined` without such a call. */
+/**
+ * An error as an event: the answer to the one call of a request whose event stream fails. `undefined` without such a
+ * call.
+ */
 export function errorEvent(error: PublicError, request: FastifyRequest): Buffer | undefined {
   if (request.method !== 'POST' || idOf(request) === null) return undefined
   return Buffer.from(`data: ${JSON.stringify(jsonRpcErrors(error, request))}\n\n`)
@@ -51,18 +54,18 @@ function idOf(request: FastifyRequest): unknown {
   return message.isBatch ? null : replyId(message.calls[0] ?? {})
 }
 
-/** Parsed only for an error; a batch has no id of its own, and a large body is not parsed. */
+/** The id in a body that no message was read from. A batch has no id of its own, and a large body is not parsed. */
 function idIn(body: unknown): unknown {
-  if (isJsonObject(body) && !Buffer.isBuffer(body)) return nameable(body['id'])
+  if (isJsonObject(body) && !Buffer.isBuffer(body)) return validId(body['id'])
   if (!Buffer.isBuffer(body) || body.length > MAX_PARSED) return null
   const text = body.toString()
   try {
     const { id }: { id?: unknown } = JSON.parse(text) ?? {}
     const idText = needsText(id) ? idTextIn(text) : undefined
-    return idText === undefined ? nameable(id) : replyId({ id: null, idText })
+    return idText === undefined ? validId(id) : replyId({ id: null, idText })
   } catch {
     return null
   }
 }
 
-const nameable = (id: unknown): unknown => (typeof id === 'string' || typeof id === 'number' ? id : null)
+const validId = (id: unknown): unknown => (typeof id === 'string' || typeof id === 'number' ? id : null)

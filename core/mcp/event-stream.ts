@@ -1,7 +1,7 @@
 import { TOO_LONG } from '../toolkit/line-splitter.js'
 import { EventSplitter, StreamEvent } from './events.js'
 
-/** An event of a stream that has data. */
+/** An event with data. */
 export interface ParsedEvent {
   readonly name: string
   readonly data: Buffer
@@ -13,7 +13,7 @@ const SPACE = Buffer.from(' ')
 export class EventStreamParser {
   /** The last event's id, for `Last-Event-ID`. */
   id: string | undefined
-  /** Milliseconds to wait before a reconnect, as the server set them. */
+  /** Milliseconds to wait before a reconnect, if the server set them. */
   retry: number | undefined
   private splitter: EventSplitter
   private isFirst = true
@@ -23,14 +23,14 @@ export class EventStreamParser {
     this.splitter = this.newSplitter()
   }
 
-  /** For a stream that resumes the one before: what was cut off there is no part of its first event. */
+  /** For a stream that resumes the one before: an event that was cut off there is no part of its first event. */
   restart(): void {
     this.splitter = this.newSplitter()
     this.isFirst = true
     this.isInLongEvent = false
   }
 
-  /** Yields `TOO_LONG` in place of an event that is longer than allowed. */
+  /** Yields `TOO_LONG` instead of an event that is longer than allowed. */
   *parse(chunk: Buffer): Generator<ParsedEvent | typeof TOO_LONG> {
     for (const { bytes, isWhole, isLast } of this.splitter.split(chunk)) {
       const event = isWhole ? new StreamEvent(bytes, this.isFirst) : undefined
@@ -52,7 +52,7 @@ export class EventStreamParser {
     else yield { name: name === '' ? 'message' : name, data }
   }
 
-  /** Beside its data an event has the names of its lines, and other fields. */
+  /** Allows more than the data: an event also has the names of its lines, and other fields. */
   private newSplitter(): EventSplitter {
     return new EventSplitter(2 * this.maxLength + 1024)
   }

@@ -7,7 +7,7 @@ const SPACE = 0x20
 const BREAK = Buffer.from('\n')
 const DATA = Buffer.from('data')
 const DATA_START = Buffer.from('data: ')
-// Far more than any server sends: it bounds the memory that an event can take.
+// Far more than any server sends: bounds the memory that an event can take.
 const MAX_LINES = 100_000
 
 /** A piece of an event stream. */
@@ -20,11 +20,11 @@ export interface StreamPart {
 }
 
 /**
- * Cuts an event stream (HTML, 9.2), as it arrives, into events with their blank line, comments between them, and line feeds
- * after a carriage return. Joined, the parts are the stream.
+ * Cuts an event stream (HTML, 9.2), as it arrives, into events with their blank line, comments between events, and line
+ * feeds after a carriage return. All parts joined give the same stream.
  */
 export class EventSplitter {
-  /** Bytes of the event that is incomplete. */
+  /** Bytes of the incomplete event. */
   held = 0
   private chunks: Buffer[] = []
   private isInLine = false
@@ -54,7 +54,7 @@ export class EventSplitter {
     return parts
   }
 
-  /** What the end of the stream has cut off. */
+  /** The incomplete event at the end of the stream. */
   rest(): Buffer {
     const { chunks } = this
     this.chunks = []
@@ -115,13 +115,12 @@ class LineBreaks {
 
 /** A line of an event, as positions. */
 interface Line {
-  /** Where the line before it ends, before that line's own ending. */
+  /** Where the line before this one ends, without its line break. */
   readonly before: number
   readonly start: number
-  /** After the name. */
-  readonly named: number
+  readonly nameEnd: number
   readonly value: number
-  /** Before the line's own ending. */
+  /** Without the line break. */
   readonly end: number
   readonly next: number
 }
@@ -130,10 +129,10 @@ interface Line {
 export class StreamEvent {
   private readonly lines: Line[] = []
   private readonly dataLines: readonly Line[]
-  /** It has more lines than any server sends, and was not read. */
+  /** The event has more lines than any server sends, and was not parsed. */
   readonly isTooLong: boolean
 
-  /** A byte order mark counts as none at the start of the stream alone. */
+  /** `isFirst`: only at the start of the stream a byte order mark is skipped. */
   constructor(
     private readonly bytes: Buffer,
     isFirst: boolean,
@@ -176,7 +175,7 @@ export class StreamEvent {
       .map(({ value, end }) => this.bytes.toString('utf8', value, end))
   }
 
-  /** The event with this data, in as many lines as it has. */
+  /** The event with `text` as its data, one line of data for each line of the text. */
   with(text: Buffer): Buffer {
     const { bytes, dataLines } = this
     const [first] = dataLines
@@ -184,7 +183,7 @@ export class StreamEvent {
     const ending = first.next > first.end ? bytes.subarray(first.end, first.next) : BREAK
     const parts = [bytes.subarray(0, first.value)]
     // A line may be the bare name of the field.
-    if (first.value === first.named) parts.push(DATA_START.subarray(DATA.length))
+    if (first.value === first.nameEnd) parts.push(DATA_START.subarray(DATA.length))
     let from = 0
     for (let at = text.indexOf(BREAK); at >= 0; at = text.indexOf(BREAK, from)) {
       parts.push(text.subarray(from, at), ending, DATA_START)
@@ -192,7 +191,8 @@ export class StreamEvent {
     }
     parts.push(text.subarray(from))
     let rest = first.end
-    // A line goes with the ending before it: that one and what follows its own could be one ending together.
+    // Each line is removed with the line break before it: that one and the byte after the line's own break could
+    // together be read as one line break.
     for (const { before, end } of dataLines.slice(1)) {
       parts.push(bytes.subarray(rest, before))
       rest = end
@@ -200,8 +200,8 @@ export class StreamEvent {
     return Buffer.concat([...parts, bytes.subarray(rest)])
   }
 
-  private isNamed({ start, named }: Line, name: Buffer): boolean {
-    return named - start === name.length && this.bytes.compare(name, 0, name.length, start, named) === 0
+  private isNamed({ start, nameEnd }: Line, name: Buffer): boolean {
+    return nameEnd - start === name.length && this.bytes.compare(name, 0, name.length, start, nameEnd) === 0
   }
 }
 
@@ -209,8 +209,8 @@ function lineAt(bytes: Buffer, start: number, end: number, before: number): Line
   const isPair = bytes[end] === CARRIAGE_RETURN && bytes[end + 1] === LINE_FEED
   const next = Math.min(end + (isPair ? 2 : 1), bytes.length)
   const colon = bytes.subarray(start, end).indexOf(COLON)
-  if (colon < 0) return { before, start, named: end, value: end, end, next }
-  const named = start + colon
-  const value = bytes[named + 1] === SPACE && named + 1 < end ? named + 2 : named + 1
-  return { before, start, named, value, end, next }
+  if (colon < 0) return { before, start, nameEnd: end, value: end, end, next }
+  const nameEnd = start + colon
+  const value = bytes[nameEnd + 1] === SPACE && nameEnd + 1 < end ? nameEnd + 2 : nameEnd + 1
+  return { before, start, nameEnd, value, end, next }
 }

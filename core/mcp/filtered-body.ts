@@ -11,14 +11,14 @@ import type { ResponseHead, ResponseSink, ResponseSource } from './response.js'
 const hasNoType = ({ headers }: ResponseHead): boolean =>
   allValues(headers, 'content-type').every((type) => /^\s*(?:text\/plain\b|$)/i.test(type))
 
-/** Holds a response that begins like JSON until its lists are filtered; any other passes as it arrives. */
+/** Holds a response that begins like JSON until its lists are filtered; passes any other response on as it arrives. */
 export class FilteredBody implements ResponseSink {
   private readonly held: ResponseBuffer
   private begun: { readonly head: ResponseHead; readonly source: ResponseSource } | undefined
-  /** As the head tells it. */
+  /** The `Content-Length` of the head. */
   private length = Number.NaN
   private isJson: boolean | undefined
-  /** How it begins, for as long as it could be an event stream. */
+  /** The first bytes, as long as they could begin an event stream. */
   private beginning: Buffer | undefined
   private events: FilteredEvents | undefined
   private discarded = false
@@ -76,15 +76,14 @@ export class FilteredBody implements ResponseSink {
     else this.events.discard()
   }
 
-  /** Not a function that `begin` makes: V8 would keep all that it holds until the next full collection. */
-  private start(changedTo: number | undefined): void {
+  private start(newLength: number | undefined): void {
     if (this.begun === undefined) return
     const { head, source } = this.begun
-    if (changedTo !== undefined) this.to.begin(changedHead(head, changedTo), source)
+    if (newLength !== undefined) this.to.begin(changedHead(head, newLength), source)
     else this.to.begin(this.isJson === true ? unchangedHead(head) : head, source)
   }
 
-  /** Whether it is JSON; some clients find out for themselves what has no type, events among it. */
+  /** Whether the body is JSON. Without a content type some clients guess, and could guess an event stream. */
   private isFor(chunk: Buffer): boolean | undefined {
     const isJson = beginsJson(chunk)
     if (this.begun === undefined || this.beginning === undefined || isJson === true) return isJson

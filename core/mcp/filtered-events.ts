@@ -12,7 +12,7 @@ import { largeResponse, malformedResponse } from './response.js'
 export class FilteredEvents implements ResponseSink {
   private readonly held: ResponseBuffer
   private readonly splitter = new EventSplitter(MAX_HELD)
-  /** Complete, in their order, and not yet filtered. */
+  /** Complete events, in their order, that are not filtered yet. */
   private waiting: Buffer[] = []
   private source: ResponseSource | undefined
   private trailers: readonly string[] | undefined
@@ -34,7 +34,7 @@ export class FilteredEvents implements ResponseSink {
   begin(head: ResponseHead, source: ResponseSource): void {
     checkReadable(head)
     this.source = source
-    // The caller has read what was written, but an event may still be with the policies.
+    // The caller is ready for more, but the policies may still be deciding about an event.
     const resume = (): void => {
       if (!this.isFiltering) source.resume()
     }
@@ -59,7 +59,7 @@ export class FilteredEvents implements ResponseSink {
 
   end(trailers: readonly string[]): boolean {
     if (this.discarded) return true
-    // What the end has cut off: some clients take it for an event.
+    // Some clients take an event that the end of the stream has cut off for a complete one.
     this.held.stopTimer()
     if (this.splitter.held > 0) this.waiting.push(this.splitter.rest())
     this.trailers = trailers
@@ -74,7 +74,7 @@ export class FilteredEvents implements ResponseSink {
     this.to.discard()
   }
 
-  /** Clients would wait for an answer until their time limit: it says what failed, where the caller can be told. */
+  /** Sends an error as the answer, where there is room for it: a client would otherwise wait until its time limit. */
   private readonly fail = (error: unknown): void => {
     if (this.discarded) return
     this.discarded = true
@@ -85,12 +85,13 @@ export class FilteredEvents implements ResponseSink {
         this.to.end([])
       }
     } catch {
-      // No room for it behind what the caller has yet to read, who is cut off. Thrown on, it would end the process.
+      // The caller has too many bytes to read already, and is cut off without the answer. A rethrow would end the
+      // process.
     }
     this.report(error)
   }
 
-  /** Passes events on as far as the policies have answered; `false` when the target has to wait. */
+  /** Passes on the events that the policies have decided about; `false` when the target has to wait. */
   private advance(flowed = true): boolean {
     if (this.isFiltering) return this.pause()
     const passed: Buffer[] = []
@@ -117,7 +118,10 @@ export class FilteredEvents implements ResponseSink {
     return true
   }
 
-  /** A slow caller must not take the room of others: what waits for it besides is one chunk at most. */
+  /**
+   * While a slow caller reads, the incomplete event does not count: it is one chunk at most, and room is for all
+   * callers.
+   */
   private waitForMore(flows: boolean): boolean {
     this.held.count(flows ? this.splitter.held : 0)
     if (flows && this.splitter.held > 0) this.held.startTimer()
@@ -140,7 +144,7 @@ export class FilteredEvents implements ResponseSink {
     if (flows && this.trailers === undefined) this.source?.resume()
   }
 
-  /** What fails is rejected, also at the end of the stream: the events before it are passed on first. */
+  /** Rejects instead of throwing, so that the events before a malformed one are passed on first. */
   private filtered(event: Buffer): Buffer | Promise<Buffer> {
     try {
       return this.withShown(event)
@@ -154,7 +158,7 @@ export class FilteredEvents implements ResponseSink {
     this.isFirst = false
     if (parsed.isTooLong) throw malformedResponse()
     const { data } = parsed
-    // JSON that stands where events were announced is not looked through.
+    // A target that sends JSON instead of the announced events would escape the filter.
     if (beginsJson(event) === true) throw malformedResponse()
     if (data === undefined || beginsJson(data) !== true) return event
     const filtered = this.lists.filter(data, this.caller, () => this.discarded)

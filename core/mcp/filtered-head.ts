@@ -2,18 +2,18 @@ import { allValues, type FlatHeaders, firstValue } from '../http/flat-headers.js
 import type { ResponseHead } from './response.js'
 import { ambiguousResponse, encodedResponse, partialResponse } from './response.js'
 
-/** Throws for a response that cannot be looked through for lists. */
+/** Throws for a response that cannot be searched for lists. */
 export function checkReadable({ status, headers }: ResponseHead): void {
   if (PARTIAL.has(status)) throw partialResponse(status)
   const codings = [...allValues(headers, 'content-encoding'), ...allValues(headers, 'transfer-encoding')]
   if (!codings.every((coding) => PLAIN.has(coding.trim().toLowerCase()))) throw encodedResponse()
   const types = allValues(headers, 'content-type').map((type) => type.toLowerCase())
-  // Some clients look for the type anywhere in the header, and fetch joins several to one.
+  // Some clients search for the type anywhere in the header, and fetch joins several headers to one.
   const isStream = types.some((type) => type.includes(EVENT_STREAM))
   if (isStream && !(types.length === 1 && types[0]?.startsWith(EVENT_STREAM))) throw ambiguousResponse()
 }
 
-/** The head of a response whose body changes; `length` is the new one, when it is known. */
+/** The head of a response whose body changes; `length` is the new length, when it is known. */
 export function changedHead(head: ResponseHead, length?: number): ResponseHead {
   const headers = aboutChanged(head.headers, length)
   return { ...head, headers }
@@ -29,7 +29,7 @@ export function unchangedHead(head: ResponseHead): ResponseHead {
   return { ...head, headers: changed }
 }
 
-/** Without the headers, or trailers, that describe the bytes as the target sent them. */
+/** Headers or trailers without those that describe the bytes as the target sent them. */
 export function aboutChanged(sent: readonly string[], length?: number): FlatHeaders {
   const kept: FlatHeaders = []
   for (let index = 0; index < sent.length; index += 2) {
@@ -46,7 +46,7 @@ export function aboutChanged(sent: readonly string[], length?: number): FlatHead
   return kept
 }
 
-/** What policies show is for one caller: no shared cache may keep it, whatever the target says. */
+/** Policies filter for one caller: no shared cache may keep the response, whatever the target says. */
 function forOneCaller(caching: string): string {
   const left = caching
     .split(',')
@@ -57,7 +57,7 @@ function forOneCaller(caching: string): string {
 
 const EVENT_STREAM = 'text/event-stream'
 
-// 226 is a difference to an earlier response (RFC 3229), 304 none at all.
+// 226 carries a difference to an earlier response (RFC 3229), 304 no body at all.
 const PARTIAL = new Set([206, 226, 304])
 
 const PLAIN = new Set(['', 'identity', 'chunked'])

@@ -14,27 +14,27 @@ const MIRRORED: ReadonlySet<string> = new Set([VERSION, METHOD, NAME])
 const HAVE_NAMES: ReadonlySet<string> = new Set(Object.values(METHOD_FOR))
 const JSON_TYPE = /^application\/json(?:[\t ]*;[\t ]*charset=(?:utf-8|"utf-8"))?$/i
 
-/** Refuses a body that somebody could read as anything but plain JSON. */
+/** Refuses a body that some server could read as anything but plain JSON. */
 export function checkContentHeaders({ rawHeaders, headers }: IncomingMessage): void {
   let types = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ''
-    // The lengths of both names, so that no others are looked at.
+    // The lengths of both names: a fast test that skips all other headers.
     if (name.length !== 12 && name.length !== 16) continue
     const plain = normalized(name)
     if (plain === 'content-type') types += name.includes('_') ? 2 : 1
     else if (plain === 'content-encoding') {
-      throw new Refusal(400, 'MESSAGE_ENCODING', 'a message comes without Content-Encoding')
+      throw new Refusal(400, 'MESSAGE_ENCODING', 'a message must not have a Content-Encoding')
     }
   }
   const type = headers['content-type']
   if (types === 1 && (type === 'application/json' || JSON_TYPE.test(type ?? ''))) return
-  throw new Refusal(400, 'MESSAGE_CONTENT_TYPE', 'a message has one Content-Type, application/json')
+  throw new Refusal(400, 'MESSAGE_CONTENT_TYPE', 'a message must have one Content-Type, application/json')
 }
 
 /**
- * Refuses a message whose headers say something else than its body, or are not there where the version has them. A
- * server may believe either; only the body is judged.
+ * Refuses a message whose headers contradict its body, or lack what its protocol version requires. A server may trust
+ * either, and policies judge the body only.
  */
 export function checkMcpHeaders(
   { rawHeaders, rawTrailers, headers }: IncomingMessage,
@@ -54,18 +54,18 @@ export function checkMcpHeaders(
     if (differsInVersion(protocolVersion, isRequired, values[index])) throw mismatch(VERSION, DIFFERS)
     if (method !== undefined && method !== call.method) throw mismatch(METHOD, DIFFERS)
     if (decoded !== undefined && decoded !== nameOf(call, values[index])) throw mismatch(NAME, DIFFERS)
-    // Notifications and responses have none in the official clients.
+    // The official clients send no such headers with notifications and responses.
     if (!isRequired || call.kind !== 'request') continue
     if (method === undefined) throw mismatch(METHOD, 'is missing')
     if (name === undefined && HAVE_NAMES.has(call.method)) throw mismatch(NAME, 'is missing')
   }
 }
 
-const DIFFERS = 'is not what the body says'
+const DIFFERS = 'does not match the body'
 
 const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
 
-/** From the first version on that has both, the header has to be what the body says: servers may go by either. */
+/** From the first version that has both, the header has to equal the version in the body: servers may use either. */
 function differsInVersion(header: string | undefined, isRequired: boolean, value: unknown): boolean {
   if (!isJsonObject(value) || !isJsonObject(value['params']) || !isJsonObject(value['params']['_meta']))
     return false
@@ -74,12 +74,12 @@ function differsInVersion(header: string | undefined, isRequired: boolean, value
   return isRequired || (typeof inBody === 'string' && hasMcpHeaders(inBody))
 }
 
-/** Which of them is there twice, or in a form that CGI and its successors read as the same name. */
+/** A mirrored header that occurs twice, or in a form that CGI and its successors read as the same name. */
 function ambiguousName(rawHeaders: readonly string[]): string | undefined {
   let seen = ''
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ''
-    // So that most names are not even put into lower case.
+    // A fast test: most names are not even put into lower case.
     if (name.length !== VERSION.length && name.length !== METHOD.length && name.length !== NAME.length)
       continue
     const plain = normalized(name)
@@ -90,7 +90,7 @@ function ambiguousName(rawHeaders: readonly string[]): string | undefined {
   return undefined
 }
 
-/** What `Mcp-Name` has to be: the one thing that is named, or the task. */
+/** The value that `Mcp-Name` must have: the one named subject, or the task. */
 function nameOf({ method, subjects }: McpCall, value: unknown): string | undefined {
   if (subjects.length === 1) return subjects[0]?.name
   if (!method.startsWith('tasks/') || !isJsonObject(value) || !isJsonObject(value['params'])) return undefined
@@ -101,13 +101,13 @@ function nameOf({ method, subjects }: McpCall, value: unknown): string | undefin
 const PREFIX = '=?base64?'
 const SUFFIX = '?='
 
-/** A header has printable ASCII; any other text is in base64 of its UTF-8. `undefined` for what is neither. */
+/** Decodes a header: printable ASCII, or the base64 of UTF-8. `undefined` for anything else. */
 function decodedName(header: string): string | undefined {
   if (!/^[\t\x20-\x7e]*$/.test(header)) return undefined
   if (!header.startsWith(PREFIX) || !header.endsWith(SUFFIX)) return header
   const encoded = header.slice(PREFIX.length, -SUFFIX.length)
   const bytes = Buffer.from(encoded, 'base64')
-  // In the one form that there is for it: Node reads others too.
+  // Only the canonical base64: Node decodes other forms too.
   return bytes.toString('base64') === encoded && isUtf8(bytes) ? bytes.toString() : undefined
 }
 
@@ -118,12 +118,12 @@ function normalized(name: string): string {
 
 const isJudged = (name: string): boolean => /^(?:mcp|content)-/.test(normalized(name.trim()))
 
-// Some servers treat them as headers.
+// Some servers treat trailers as headers.
 const trailerName = (rawTrailers: readonly string[] | undefined): string | undefined =>
-  // A dispatched request has none.
+  // A dispatched request has no trailers.
   rawTrailers?.find((name, index) => index % 2 === 0 && isJudged(name))
 
-// What `Connection` names ends here, and the target does not get it.
+// The target does not get headers that `Connection` names.
 const hopByHopName = (connection: string | undefined): string | undefined =>
   connection === undefined || connection === 'keep-alive' ? undefined : connection.split(',').find(isJudged)
 

@@ -2,28 +2,30 @@ import { ByteBudget } from '../toolkit/byte-budget.js'
 import type { ResponseHead, ResponseSink, ResponseSource } from './response.js'
 import { largeResponse, noRoomForResponse, slowResponse, unreadResponse } from './response.js'
 
-/** A response that its caller has yet to read. */
+/** A response that its caller has not read yet. */
 export interface Unread {
-  /** When something of it was read last, as `performance.now()` tells it. */
+  /** When the caller last read a part of it, by `performance.now()`. */
   readonly readAt: number
-  /** Ends it, and frees its bytes. */
+  /** Ends the response, and frees its bytes. */
   cutOff(): void
 }
 
-/** Milliseconds: callers that read at all do so more often. */
+/** Milliseconds: a caller that reads at all reads more often. */
 const STALLED_AFTER = 100
 
-/** Limits the bytes of all responses that are held. Where it is full, those end first that nobody has read for longest. */
+/**
+ * Limits the bytes of all held responses. When it is full, it first ends those whose callers have not read for longest.
+ */
 export class ResponseBudget {
   private readonly bytes: ByteBudget
-  /** Those that were read last are last. */
+  /** In the order of their last read. */
   private readonly unread = new Set<Unread>()
 
   constructor(limit: number) {
     this.bytes = new ByteBudget(limit)
   }
 
-  /** `false` when there is no room. */
+  /** Returns `false` when there is no room. */
   reserve(bytes: number): boolean {
     if (this.bytes.reserve(bytes)) return true
     const latest = performance.now() - STALLED_AFTER
@@ -49,10 +51,10 @@ export class ResponseBudget {
   }
 }
 
-/** The most that is held of a response: its body, or one of its events. */
+/** The largest body, or event, that is held. */
 export const MAX_HELD = 16 * 1024 * 1024
 
-/** What is held of one response. It counts among those of all, and for so long only the target may take its time. */
+/** The held bytes of one response: they count in the budget of all, and the target must complete them in time. */
 export class ResponseBuffer {
   size = 0
   private chunks: Buffer[] = []
@@ -71,7 +73,7 @@ export class ResponseBuffer {
     this.chunks.push(chunk)
   }
 
-  /** Everything, in one piece; it counts on until `count`. */
+  /** Removes all bytes, in one piece; they still count until `count` is called. */
   take(): Buffer {
     const { chunks } = this
     this.size = 0
@@ -80,14 +82,14 @@ export class ResponseBuffer {
     return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
   }
 
-  /** Sets how many bytes count. */
+  /** Sets how many bytes count in the budget. */
   count(bytes: number): void {
     if (bytes > this.counted && !this.budget.reserve(bytes - this.counted)) throw noRoomForResponse()
     if (bytes < this.counted) this.budget.free(this.counted - bytes)
     this.counted = bytes
   }
 
-  /** Limits the time for the rest to come, from the first wait on. */
+  /** Limits the time for the rest to arrive, from the first call on. */
   startTimer(): void {
     if (this.timer !== undefined || this.timeout === 0) return
     this.timer = setTimeout(() => this.fail(slowResponse()), this.timeout)
@@ -108,19 +110,19 @@ export class ResponseBuffer {
 
 const BYTES_AT_ONCE = 64 * 1024
 
-/** Passes a response on as its caller reads it. Whatever is larger than one write counts until it is written. */
+/** Passes a response on as its caller reads it. Data larger than one write counts in the budget until it is written. */
 export class UnreadResponse implements ResponseSink, Unread {
   readAt = 0
   private source: ResponseSource | undefined
   private waiting: Buffer[] = []
-  /** How much of the first is written. */
+  /** How many bytes of the first chunk are written. */
   private written = 0
   private counted = 0
   private trailers: readonly string[] | undefined
   private timer: NodeJS.Timeout | undefined
   private discarded = false
 
-  /** Its caller has to read something every `timeout` milliseconds. */
+  /** The caller has to read something every `timeout` milliseconds. */
   constructor(
     private readonly to: ResponseSink,
     private readonly budget: ResponseBudget,
@@ -136,7 +138,7 @@ export class UnreadResponse implements ResponseSink, Unread {
   data(chunk: Buffer): boolean {
     if (this.counted === 0 && chunk.length <= BYTES_AT_ONCE) return this.to.data(chunk)
     if (!this.budget.reserve(chunk.length)) throw noRoomForResponse()
-    // To make room this one may have been cut off.
+    // To make room, the budget may have cut off this response itself.
     if (this.discarded) {
       this.budget.free(chunk.length)
       return false
@@ -166,7 +168,7 @@ export class UnreadResponse implements ResponseSink, Unread {
     this.release()
   }
 
-  /** `true` when everything is written. */
+  /** Returns `true` when everything is written. */
   private write(): boolean {
     for (let chunk = this.waiting[0]; chunk !== undefined; chunk = this.waiting[0]) {
       const part = chunk.subarray(this.written, this.written + BYTES_AT_ONCE)
@@ -176,7 +178,7 @@ export class UnreadResponse implements ResponseSink, Unread {
         this.waiting.shift()
         this.written = 0
       }
-      // The response keeps it until it is sent, and would keep all of the chunk with it.
+      // A copy: a slice would keep the whole chunk in memory until it is sent.
       if (!this.to.data(isLast ? Buffer.from(part) : part)) return false
     }
     this.release()
@@ -192,7 +194,7 @@ export class UnreadResponse implements ResponseSink, Unread {
     else this.endOnce(this.trailers)
   }
 
-  /** The writer may ask to go on after the end too. */
+  /** The writer may call `resume` after the end too. */
   private endOnce(trailers: readonly string[]): void {
     this.trailers = undefined
     this.source = undefined

@@ -3,20 +3,19 @@ import { folded } from '../toolkit/folded.js'
 import { isJsonObject } from '../toolkit/json-object.js'
 import { MCP_METHODS } from './methods.js'
 
-/** The members of a message that say what it calls, by the object that they are in. */
+/** The members of a message that determine its call, by the object that they are in. */
 export const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 export const PARAMS = new Set(['name', 'uri', 'ref', 'notifications', 'arguments', '_meta'])
 export const INNER = new Set(['type', 'name', 'uri', 'resourceSubscriptions'])
 const LONGEST_NAME = 'resourceSubscriptions'.length
 
-// What lies deeper than `ref` is not looked at.
 const MAX_DEPTH = 1_000
 const MAX_MEMBERS = 10_000
 const MAX_CALLS = 100
-/** Of all levels together: more would take hundreds of megabytes once they are parsed. */
+/** On all levels together: more would take hundreds of megabytes once they are parsed. */
 const MAX_OBJECTS = 200_000
 const MAX_VALUES = 1_000_000
-/** Of all levels too: each new name takes up to 3.5 µs to parse, and in that time nothing else happens. */
+/** On all levels too: each new name takes up to 3.5 µs to parse, which blocks all other requests. */
 const MAX_NAMES = 100_000
 export const MAX_SUBJECTS = 1_000
 
@@ -27,10 +26,10 @@ const BACKSLASH = 92
 const [ARRAY, END_OF_ARRAY, OBJECT, END_OF_OBJECT] = [91, 93, 123, 125] as const
 
 /**
- * How many members the objects have that say what a text calls: the envelopes, their `params`, and in these `ref` and
- * `notifications`; of these so many levels. A name that comes twice counts twice, where `JSON.parse` keeps one. A text that
- * is nested too deep, or too long a list, is refused, so that nobody parses megabytes of these. What it says of a text that
- * is no JSON has no meaning.
+ * Counts the members of the objects that determine the call of a text: the envelopes, their `params`, and in these
+ * `ref` and `notifications`, down to `levels`. A name that occurs twice counts twice, where `JSON.parse` keeps one.
+ * Throws for a text that is nested too deep or has too many parts, before it is parsed. For text that is not JSON the
+ * count has no meaning.
  */
 export function countMembers(text: string, levels = 3): number {
   const outside = text.charCodeAt(0) !== OBJECT && /^\s*\[/.test(text) ? 1 : 0
@@ -41,7 +40,7 @@ export function countMembers(text: string, levels = 3): number {
   let opened = 0
   let commas = 0
   let colons = 0
-  // Of the objects that are counted the innermost one that is open: all around it are counted too.
+  // The depth of the innermost open object whose members are counted: the objects around it are counted too.
   let counted = outside
   let [keyStart, keyEnd] = [0, 0]
   for (let index = 0; index < text.length; index++) {
@@ -58,7 +57,7 @@ export function countMembers(text: string, levels = 3): number {
       if (++commas > MAX_VALUES) throw tooLarge(`holds more than ${MAX_VALUES} values`)
       if (depth === 1 && outside === 1 && ++calls > MAX_CALLS)
         throw tooLarge(`is a batch of more than ${MAX_CALLS}`)
-      // In the lists of `notifications`.
+      // The items of the lists in `notifications`.
       if (depth === outside + 4 && counted === outside + 3 && ++subjects > MAX_SUBJECTS)
         throw tooLarge(`names more than ${MAX_SUBJECTS} things`)
     } else if (code === OBJECT) {
@@ -76,7 +75,7 @@ export function countMembers(text: string, levels = 3): number {
 }
 
 export function endOfString(text: string, start: number): number {
-  // Mostly nothing is escaped: then a search finds it, and a call of 260 bytes takes 0.35 µs in place of 0.54.
+  // Mostly nothing is escaped, and a search finds the end: a call of 260 bytes takes 0.35 µs instead of 0.54.
   const end = text.indexOf('"', start + 1)
   if (end > 0 && text.charCodeAt(end - 1) !== BACKSLASH) return end
   let index = start + 1
@@ -104,14 +103,14 @@ export function memberName(quoted: string): unknown {
 }
 
 /**
- * Whether some server could take a name for a known one: Go's own JSON package folds case; text in C ends at a NUL; some
- * trim.
+ * Whether some server could take a name for a known one: Go's own JSON package folds case, text in C ends at a NUL, and
+ * some servers trim.
  */
 export function resembles(name: string, known: ReadonlySet<string>): boolean {
   if (known.has(name)) return false
   const [beforeNul = ''] = name.split('\0', 1)
   const text = beforeNul.trim()
-  // No letter folds to fewer. A name may have megabytes, and other requests wait meanwhile.
+  // No letter folds to fewer. A name may have megabytes, and folding it would block other requests.
   return text.length <= LONGEST_NAME && known.has(folded(text))
 }
 
@@ -122,10 +121,13 @@ function spelled(letter: string): string {
   return `(?:${letter}|\\\\u00${code.replace('f', '[fF]')})`
 }
 
-/** Whether an object anywhere in a text has a member that copies of it, as many servers make them, inherit from. */
+/**
+ * Whether any object in a text has a member `__proto__`: copies of the object, as many servers make them, inherit from
+ * it.
+ */
 export const hasPrototype = (text: string): boolean => PROTOTYPE.test(text)
 
-/** How many members `countMembers` would find in the same levels if no name came twice. */
+/** How many members `countMembers` would count on the same levels if no name occurred twice. */
 export function distinctMembers(value: unknown, levels = 3): number {
   const envelopes: readonly unknown[] = Array.isArray(value) ? value : [value]
   let count = 0
@@ -134,7 +136,7 @@ export function distinctMembers(value: unknown, levels = 3): number {
     count += membersOf(envelope, ENVELOPE)
     const { method, params } = envelope
     if (levels === 1 || !isJsonObject(params)) continue
-    // What other methods have in their parameters is for their servers alone.
+    // Only the server reads the parameters of other methods.
     const namesNothing = (MCP_METHODS.get(String(method)) ?? 'nothing') === 'nothing'
     count += membersOf(params, namesNothing ? NONE : PARAMS)
     const inner = namesNothing ? NONE : INNER
@@ -150,7 +152,8 @@ function membersOf(value: unknown, known: ReadonlySet<string>): number {
   const names = Object.keys(value)
   for (const name of names) {
     const where = known === ENVELOPE ? 'of the message' : 'in its params'
-    // What V8 takes a name with escapes for has one: see `parseJson`, which would read megabytes of arguments too.
+    // V8 may misread a name with escapes, and its result then holds a backslash: see `parseJson`, which is not used
+    // here as it would read megabytes of arguments too.
     if (name.includes('\\')) throw ambiguous(`a member ${where} has a backslash in its name`)
     if (resembles(name, known))
       throw ambiguous(`a member ${where} differs from a known one by case or space alone`)

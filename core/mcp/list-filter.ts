@@ -5,31 +5,31 @@ import { ResponseBudget } from './held-responses.js'
 import { edited, type ListedItems, ListScanner } from './lists.js'
 import { policyUnavailable } from './response.js'
 
-/** Bytes of all responses together that are held until they were looked through. */
+/** The limit for the bytes of all responses together that are held until they are filtered. */
 const HELD_BYTES = 64 * 1024 * 1024
-/** So much is read without a pause: well under a millisecond. */
+/** How many bytes are read without a pause: well under a millisecond. */
 const BYTES_AT_ONCE = 256 * 1024
 const ITEMS_AT_ONCE = 1000
-/** The policies take up to a quarter of a millisecond for 1,024 characters of a URI that is made to be slow. */
+/** Policies take up to a quarter of a millisecond for 1,024 characters of a URI that an attacker made to be slow. */
 const CHARACTERS_AT_ONCE = 16 * 1024
 /** Milliseconds without a pause. */
-const LONGEST_TURN = 5
-/** Where targets have any time. */
+const MAX_SLICE = 5
+/** Used where targets have no time limit. */
 const READ_TIMEOUT = 30_000
 /** Milliseconds for the policies to decide about one message. */
 const POLICY_TIMEOUT = 10_000
 
 /**
- * Takes out of JSON-RPC messages the items of lists that the policies of the scope do not show. What they show is for one
- * caller, so a result that says that caches may give it to others says it no more.
+ * Removes from lists in JSON-RPC messages the items that the scope's policies hide. A filtered list is for one caller,
+ * so a result that allows caches to share it is changed to `private`.
  */
 export class ListFilter {
   readonly budget = new ResponseBudget(HELD_BYTES)
 
-  /** Milliseconds for a caller to read something of a large response. */
+  /** Milliseconds within which a caller has to read a part of a large response. */
   readonly readTimeout: number
 
-  /** A response that is held has to be complete within `timeout` milliseconds; 0 for no limit. */
+  /** The target has to complete a held response within `timeout` milliseconds; 0 for no limit. */
   constructor(
     private readonly policies: readonly Policy[],
     readonly timeout: number,
@@ -38,7 +38,7 @@ export class ListFilter {
     this.readTimeout = timeout === 0 ? READ_TIMEOUT : timeout
   }
 
-  /** The same bytes when nothing has to go. It throws, or rejects, for text that is not JSON. */
+  /** Returns the same bytes when nothing has to be removed. Throws, or rejects, for text that is not JSON. */
   filter(message: Buffer, caller: PolicyCaller, isGone: () => boolean): Buffer | Promise<Buffer> {
     const scanner = new ListScanner(message)
     const isRead = message.length <= BYTES_AT_ONCE && scanner.read(BYTES_AT_ONCE)
@@ -77,7 +77,7 @@ function partEnd(subjects: readonly ListedSubject[], start: number): number {
   return end
 }
 
-/** Leaves the event loop to others from time to time, and ends with its caller. */
+/** Lets the event loop run from time to time, and ends when the caller has gone. */
 class ListReading {
   private began = performance.now()
 
@@ -88,7 +88,7 @@ class ListReading {
 
   async pause(): Promise<void> {
     if (this.isGone()) throw new Error('the caller is gone')
-    if (performance.now() - this.began < LONGEST_TURN) return
+    if (performance.now() - this.began < MAX_SLICE) return
     await setImmediate()
     this.began = performance.now()
   }
@@ -110,7 +110,7 @@ async function ask(
     throw policyUnavailable(error)
   }
   if (isAnswer(answer, part.length)) return answer
-  throw policyUnavailable(new TypeError(`expected ${part.length} booleans, one for each of the list`))
+  throw policyUnavailable(new TypeError(`expected ${part.length} booleans, one for each item`))
 }
 
 // `every` would skip the holes of an array.
@@ -119,4 +119,4 @@ const isAnswer = (answer: unknown, length: number): answer is readonly boolean[]
   answer.length === length &&
   answer.findIndex((shown) => typeof shown !== 'boolean') < 0
 
-const late = (): Error => new Error('it did not answer in time')
+const late = (): Error => new Error('the policy did not answer in time')

@@ -5,7 +5,7 @@ import { BACKSLASH, JsonReader, LOWER_CASE, QUOTE, textOf } from './json.js'
 import { MCP_LISTS, type McpList } from './methods.js'
 import { malformedResponse, noList } from './response.js'
 
-// What the innermost open object or list is.
+// The kinds of the innermost open object or list.
 const ROOT = 0
 const OTHER = 1
 const BATCH = 2
@@ -14,23 +14,23 @@ const RESULT = 4
 const LIST = 5
 const ITEM = 6
 
-// No server comes near it; it bounds the memory that a text can take.
+// No real server comes near it: bounds the memory that a text can take.
 const MAX_LISTS = 10_000
 
-/** Who may be served a result from a cache. */
+/** The member of a result that says whether caches may share it. */
 const CACHE_SCOPE = 'cacheScope'
 
 /**
- * Finds the lists in the results of JSON-RPC messages. Whatever clients could take for one is one: servers may repeat a
+ * Finds the lists in the results of JSON-RPC messages, and all that clients could take for one: servers may repeat a
  * member, and some clients ignore the case of its name.
  */
 export class ListScanner extends JsonReader {
   readonly lists: ListedItems[] = []
-  /** Where a result says that any cache may have it, as pairs of positions. */
+  /** The values `"public"` of `cacheScope`, as pairs of positions. */
   readonly publicScopes: number[] = []
-  private place = ROOT
+  private container = ROOT
   private readonly outer: number[] = []
-  /** What the member is whose value comes next. */
+  /** The member whose value comes next. */
   private member: 'result' | 'name' | 'scope' | McpList | undefined
   private list: ListedItems | undefined
   private itemStart = 0
@@ -38,10 +38,10 @@ export class ListScanner extends JsonReader {
   private nameMembers = 0
 
   protected onKey(start: number, end: number): void {
-    const { bytes, place, list } = this
-    if (place === MESSAGE) this.member = this.spells('result', start, end) ? 'result' : undefined
-    else if (place === RESULT) this.member = this.memberOfResult(start, end)
-    else if (place === ITEM && list !== undefined && this.spells(list.shape.key, start, end)) {
+    const { bytes, container, list } = this
+    if (container === MESSAGE) this.member = this.spells('result', start, end) ? 'result' : undefined
+    else if (container === RESULT) this.member = this.memberOfResult(start, end)
+    else if (container === ITEM && list !== undefined && this.spells(list.shape.key, start, end)) {
       this.nameMembers++
       this.member = textOf(bytes, start, end) === list.shape.key ? 'name' : undefined
     }
@@ -50,32 +50,32 @@ export class ListScanner extends JsonReader {
   protected onScalar(start: number, end: number): void {
     const { member, bytes } = this
     this.member = undefined
-    if (this.place === LIST) this.list?.add(start, end, undefined)
+    if (this.container === LIST) this.list?.add(start, end, undefined)
     if (bytes[start] !== QUOTE) return
     if (member === 'name') this.name = textOf(bytes, start, end)
     else if (member === 'scope') this.scope(start, end)
   }
 
   protected onOpen(isObject: boolean, start: number): void {
-    const { place, member, bytes } = this
+    const { container, member, bytes } = this
     this.member = undefined
-    if (place === LIST) {
+    if (container === LIST) {
       this.itemStart = start
       this.name = undefined
       this.nameMembers = 0
     }
-    // A client may take what has names all the same, and nothing could be cut out of it.
+    // A client may accept an object instead of a list, and nothing can be cut out of an object.
     if (typeof member === 'object' && isObject) throw noList()
     if (typeof member === 'object') this.list = new ListedItems(member, bytes)
-    this.outer.push(place)
-    this.place = isObject ? objectIn(place, member) : listIn(place, member)
+    this.outer.push(container)
+    this.container = isObject ? objectIn(container, member) : listIn(container, member)
   }
 
   protected onClose(end: number): void {
-    if (this.place === LIST && this.list?.isEmpty === false && this.lists.push(this.list) > MAX_LISTS)
+    if (this.container === LIST && this.list?.isEmpty === false && this.lists.push(this.list) > MAX_LISTS)
       throw malformedResponse()
-    this.place = this.outer.pop() ?? ROOT
-    if (this.place === LIST)
+    this.container = this.outer.pop() ?? ROOT
+    if (this.container === LIST)
       this.list?.add(this.itemStart, end, this.nameMembers === 1 ? this.name : undefined)
   }
 
@@ -93,11 +93,11 @@ export class ListScanner extends JsonReader {
     if (this.publicScopes.push(start, end) > MAX_LISTS) throw malformedResponse()
   }
 
-  /** Whether a client could take a key for this word, as Go's does without regard to case. */
+  /** Whether a client could take a key for this word; Go's JSON package ignores case. */
   private spells(word: string, start: number, end: number): boolean {
     const { bytes } = this
     const length = end - start - 2
-    // Of a letter's spellings, the letter is the shortest and an escape of six bytes the longest.
+    // A letter is spelled in one byte at least, and in an escape of six bytes at most.
     if (length < word.length || length > word.length * 6) return false
     const first = bytes[start + 1] ?? 0
     const isLetter = first !== BACKSLASH && first < 0x80
@@ -106,23 +106,23 @@ export class ListScanner extends JsonReader {
   }
 }
 
-function objectIn(place: number, member: unknown): number {
-  if (place === ROOT || place === BATCH) return MESSAGE
-  if (place === LIST) return ITEM
+function objectIn(container: number, member: unknown): number {
+  if (container === ROOT || container === BATCH) return MESSAGE
+  if (container === LIST) return ITEM
   return member === 'result' ? RESULT : OTHER
 }
 
-function listIn(place: number, member: unknown): number {
+function listIn(container: number, member: unknown): number {
   if (typeof member === 'object') return LIST
-  return place === ROOT || place === BATCH ? BATCH : OTHER
+  return container === ROOT || container === BATCH ? BATCH : OTHER
 }
 
-/** Where the items of a list are in its text. An item without a usable name is in no array: it is always cut. */
+/** The positions of a list's items in its text. An item without a usable name is left out here, and always cut. */
 export class ListedItems {
   readonly subjects: ListedItem[] = []
   private readonly starts: number[] = []
   private readonly ends: number[] = []
-  /** Where the item before ends: the comma between them goes with the later one. */
+  /** Where the item before each one ends: the comma between two items is cut with the later one. */
   private readonly separators: number[] = []
   private first = -1
   private last = -1
@@ -150,7 +150,7 @@ export class ListedItems {
     this.last = end
   }
 
-  /** Adds to `cuts`, as pairs of positions, what has to go for only the items shown to be left. */
+  /** Adds to `cuts`, as pairs of positions, all bytes of the list that belong to no shown item. */
   cut(shown: readonly boolean[], cuts: number[]): void {
     let kept = this.first
     let any = false
@@ -165,7 +165,7 @@ export class ListedItems {
   }
 }
 
-/** What a policy is asked about. */
+/** An item that policies show or hide. */
 class ListedItem implements ListedSubject {
   private parsed: JsonObject | undefined
 
@@ -181,7 +181,7 @@ class ListedItem implements ListedSubject {
   }
 }
 
-/** The bytes that no pair in `cuts` covers, with `"private"` in the place of each pair in `scopes`. */
+/** The bytes that no pair in `cuts` covers, with `"private"` instead of the bytes of each pair in `scopes`. */
 export function edited(bytes: Buffer, cuts: readonly number[], scopes: readonly number[]): Buffer {
   const left = Buffer.allocUnsafe(bytes.length + scopes.length * PRIVATE.length)
   let length = 0

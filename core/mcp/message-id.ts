@@ -2,7 +2,7 @@ import type { McpCall } from '../contract/message.js'
 import { endOfString, memberName } from './json-members.js'
 
 declare global {
-  // The library of TypeScript lacks it.
+  // TypeScript's library lacks it.
   interface JSON {
     rawJSON(text: string): object
   }
@@ -11,7 +11,7 @@ declare global {
 const NUMBER = /[ \t\r\n]*(-?\d[\d.eE+-]*)/y
 const MAX_LENGTH = 256
 
-/** The id of a message that is an object, as its text has it: a number there may be none that JavaScript can hold. */
+/** The id of a message, as its text writes it: JSON has numbers that JavaScript cannot represent. */
 export function idTextIn(text: string): string | undefined {
   let depth = 0
   let [keyStart, keyEnd] = [0, 0]
@@ -31,9 +31,9 @@ export function idTextIn(text: string): string | undefined {
   return undefined
 }
 
-/** What an error reply has as the id of the call that it answers: clients find the call by the same text. */
+/** The id for an error reply, in the call's own spelling: clients find the call by it. */
 export const replyId = ({ id = null, idText }: Pick<McpCall, 'id' | 'idText'>): unknown =>
   idText === undefined ? id : JSON.rawJSON(idText)
 
-/** Whether the text of an id says more than the value that was read of it. */
+/** Whether the parsed value of an id has lost digits of its text. */
 export const needsText = (id: unknown): boolean => typeof id === 'number' && !Number.isSafeInteger(id)

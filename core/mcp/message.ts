@@ -24,42 +24,41 @@ const MAX_ARRIVED = 64 * 1024
 const MAX_NAME_BYTES = 8 * 1024
 const MAX_NAMES_BYTES = 64 * 1024
 
-const ASKED = Symbol('message asked for')
+const READING = Symbol('message being read')
 const READ = Symbol('message read')
 
 declare module 'fastify' {
   interface FastifyRequest {
-    [ASKED]: McpMessage | Promise<McpMessage> | undefined
+    [READING]: McpMessage | Promise<McpMessage> | undefined
     [READ]: McpMessage | undefined
   }
 }
 
-/** Has all requests of an application begin with a place for it. */
 export function decorateMessage(app: FastifyInstance): void {
-  app.decorateRequest(ASKED, undefined)
+  app.decorateRequest(READING, undefined)
   app.decorateRequest(READ, undefined)
   decorateCallObserver(app)
   app.decorateRequest('message', message)
 }
 
-/** `request.message`: read once, whoever asks. */
+/** `request.message`: reads the message once for all callers. */
 async function message(this: FastifyRequest): Promise<McpMessage | undefined> {
   if (this.method !== 'POST' || this.routeOptions.config.mcp !== true) return undefined
   return messageOf(this)
 }
 
-/** The message of a POST to an MCP server: at once when its body has come. */
+/** The message of a POST to an MCP server. Returns no promise when the body has arrived. */
 export function messageOf(request: FastifyRequest): McpMessage | Promise<McpMessage> {
-  request[ASKED] ??= readMessage(request)
-  return request[ASKED]
+  request[READING] ??= readMessage(request)
+  return request[READING]
 }
 
-/** The message of a request, if it was read already; also of one that was refused after that. */
+/** The message of a request, if it was read already; also if the request was refused after that. */
 export const messageRead = (request: FastifyRequest): McpMessage | undefined => request[READ]
 
 function readMessage(request: FastifyRequest): McpMessage | Promise<McpMessage> {
   const take = (body: Buffer): McpMessage => {
-    // For an error reply, which has the id.
+    // An error reply takes the id from it.
     request.body = body
     return readFrom(request, body)
   }
@@ -68,7 +67,7 @@ function readMessage(request: FastifyRequest): McpMessage | Promise<McpMessage> 
     const body = wholeBodyOf(request, longestMessage(request))
     return isPromise(body) ? body.then(take) : take(body)
   } catch (error) {
-    // Whoever asks next gets the same.
+    // Every later caller gets the same error.
     return Promise.reject(error)
   }
 }
@@ -78,8 +77,8 @@ export const longestMessage = ({ routeOptions }: FastifyRequest): number =>
   routeOptions.config.maxMessage ?? MAX_BYTES
 
 /**
- * Reads the message of a request that goes no further, if it is small and has come: its error reply has the id of the call,
- * and observers are told what it called.
+ * Reads the message of a refused request, if it is small and has arrived: the error reply then has the id of the call,
+ * and observers get the call.
  */
 export function readArrivedMessage(request: FastifyRequest): void {
   const { raw, headers } = request
@@ -91,7 +90,7 @@ export function readArrivedMessage(request: FastifyRequest): void {
   try {
     readMessageFrom(request, body)
   } catch {
-    // It is refused for another reason.
+    // The request is refused for another reason already.
   }
 }
 
@@ -118,7 +117,7 @@ function textOf(body: Buffer): string {
   return text
 }
 
-/** The value that a text holds as JSON, which every server reads in the same way as far as it says what is called. */
+/** Parses JSON. Throws unless every server would read the members that determine the call in the same way. */
 export function parsed(text: string): unknown {
   const count = countMembers(text)
   let value: unknown
@@ -130,16 +129,15 @@ export function parsed(text: string): unknown {
   if (hasPrototype(text)) throw ambiguous('a member is called __proto__')
   if (count === distinctMembers(value)) return value
   const isOutside = countMembers(text, 1) !== distinctMembers(value, 1)
-  throw ambiguous(`a member ${isOutside ? 'of the message' : 'in its params'} comes twice`)
+  throw ambiguous(`a member ${isOutside ? 'of the message' : 'in its params'} occurs twice`)
 }
 
-/** What a value calls. */
 function toMessage(value: unknown, text: string, protocolVersion: string | undefined): McpMessage {
   if (!Array.isArray(value)) {
     const call = toCall(value)
     const idText = needsText(call.id) ? idTextIn(text) : undefined
-    const told = idText === undefined ? call : { ...call, idText }
-    return { protocolVersion, isBatch: false, calls: withinLimits([told]) }
+    const withIdText = idText === undefined ? call : { ...call, idText }
+    return { protocolVersion, isBatch: false, calls: withinLimits([withIdText]) }
   }
   if (value.length === 0) throw malformed('the batch is empty')
   return { protocolVersion, isBatch: true, calls: withinLimits(value.map(toCall)) }
@@ -148,7 +146,7 @@ function toMessage(value: unknown, text: string, protocolVersion: string | undef
 function withinLimits(calls: readonly McpCall[]): readonly McpCall[] {
   const count = calls.reduce((sum, { subjects }) => sum + subjects.length, 0)
   if (count > MAX_SUBJECTS) throw tooLarge(`names more than ${MAX_SUBJECTS} things`)
-  // A few cannot be too long together.
+  // Each name is within its limit, so a few cannot exceed the limit of all together.
   if (count * MAX_NAME_BYTES <= MAX_NAMES_BYTES) return calls
   let bytes = 0
   for (const { subjects } of calls) for (const { name } of subjects) bytes += Buffer.byteLength(name)
@@ -157,16 +155,16 @@ function withinLimits(calls: readonly McpCall[]): readonly McpCall[] {
 }
 
 function toCall(envelope: unknown): McpCall {
-  if (!isJsonObject(envelope)) throw malformed('a message is an object')
+  if (!isJsonObject(envelope)) throw malformed('a message must be an object')
   const { method, id, params } = envelope
   const isAnswer = Object.hasOwn(envelope, 'result') || Object.hasOwn(envelope, 'error')
   if (!Object.hasOwn(envelope, 'method')) {
-    if (!isAnswer) throw malformed('a message has a method, a result or an error')
+    if (!isAnswer) throw malformed('a message must have a method, a result or an error')
     return { kind: 'response', method: '', subjects: [] }
   }
-  if (isAnswer) throw malformed('a message with a method has neither result nor error')
+  if (isAnswer) throw malformed('a message with a method must have neither result nor error')
   if (typeof method !== 'string' || method === '' || !isName(method))
-    throw malformed('the method is no text, or too long')
+    throw malformed('the method is empty, too long, or not a string')
   checkMethod(method)
   const subjects = subjectsOf(method, isJsonObject(params) ? params : {})
   const called = Object.hasOwn(envelope, 'id')
@@ -178,7 +176,7 @@ function toCall(envelope: unknown): McpCall {
 
 function idOf(id: unknown): string | number | null {
   if (typeof id === 'string' || typeof id === 'number' || id === null) return id
-  throw malformed('the id is neither text nor a number')
+  throw malformed('the id is neither a string nor a number')
 }
 
 function traceIn(meta: unknown): TraceContext | undefined {
@@ -201,11 +199,11 @@ function subjectsOf(method: string, params: JsonObject): readonly McpSubject[] {
       return subscribed(params['notifications'])
     case 'nothing':
     case undefined:
-      return NOTHING
+      return NO_SUBJECTS
   }
 }
 
-const NOTHING: readonly McpSubject[] = []
+const NO_SUBJECTS: readonly McpSubject[] = []
 
 function referenced(ref: unknown): McpSubject {
   const { type, name, uri } = isJsonObject(ref) ? ref : {}
@@ -226,7 +224,7 @@ function subject(kind: McpSubject['kind'], name: unknown): McpSubject {
   return { kind, name }
 }
 
-// What is no Unicode servers replace, each in its own way.
+// Servers replace lone surrogates, each in its own way.
 const isName = (text: string): boolean =>
   text.isWellFormed() && (text.length <= MAX_NAME_BYTES / 3 || Buffer.byteLength(text) <= MAX_NAME_BYTES)
 
@@ -237,19 +235,19 @@ const malformed = (message: string): Refusal => refusal('MESSAGE_MALFORMED', mes
 const unnamed = (): Refusal =>
   refusal(
     'MESSAGE_UNNAMED',
-    `the name of what is called is missing, no text, or longer than ${MAX_NAME_BYTES} bytes`,
+    `the call names no tool, prompt or resource, or its name is not a string of at most ${MAX_NAME_BYTES} bytes`,
   )
 
 const FOLDED: ReadonlySet<string> = new Set([...MCP_METHODS.keys()].map(routed))
 
 const INVISIBLE = /[\s\p{Cc}\p{Cf}]/u
 
-/** Refuses a method that some server could take for one of MCP: it trims, folds case, or routes methods like paths. */
+/** Refuses a method that a server could take for one of MCP if it trims, folds case, or routes methods like paths. */
 export function checkMethod(method: string): void {
   if (MCP_METHODS.has(method)) return
   if (INVISIBLE.test(method)) throw ambiguous('the method has white space or control characters')
   if (FOLDED.has(routed(method)))
-    throw ambiguous('the method differs from one of MCP by case, slashes or characters that look alike')
+    throw ambiguous('the method differs from one of MCP only by case, slashes or characters that look alike')
 }
 
 function routed(method: string): string {

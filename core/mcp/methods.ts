@@ -1,10 +1,10 @@
 import type { ListedSubject } from '../contract/capabilities/policy.js'
 import type { McpSubject } from '../contract/message.js'
 
-/** What the parameters of a method name: one thing, one by `ref`, resources to subscribe to, or nothing. */
+/** The subjects that a method's parameters name: one, one by `ref`, resources to subscribe to, or none. */
 type Naming = McpSubject['kind'] | 'reference' | 'subscriptions' | 'nothing'
 
-/** Its answer is an event stream that lasts until the caller ends it. */
+/** The method whose answer is an event stream that lasts until the caller ends it. */
 export const SUBSCRIPTION = 'subscriptions/listen'
 
 /** The methods of MCP and its extensions that clients call. */
@@ -34,10 +34,13 @@ export const MCP_METHODS: ReadonlyMap<string, Naming> = new Map<string, Naming>(
   ['resources/directory/read', 'resource'],
 ])
 
-/** The method that uses a thing of each kind. */
+/** The method that uses a subject of each kind. */
 export const METHOD_FOR = { tool: 'tools/call', prompt: 'prompts/get', resource: 'resources/read' } as const
 
-/** A list that callers get from an MCP server: the member of a result that holds it, and what identifies an item. */
+/**
+ * A list that callers get from an MCP server: the member of a result that holds it, and the key that identifies an
+ * item.
+ */
 export interface McpList {
   readonly method: string
   readonly member: string

@@ -6,7 +6,7 @@ import { Tracer } from '../contract/capabilities/tracer.js'
 import { GatewayError, UpstreamError } from '../contract/errors.js'
 import type { Gateway } from '../contract/gateway.js'
 import { bodyReplaced } from '../http/body.js'
-import { letHeadThrough } from '../http/counted-response.js'
+import { releaseHead } from '../http/counted-response.js'
 import { joinedValues } from '../http/flat-headers.js'
 import { LogThrottle } from '../log/log-throttle.js'
 import { ByteBudget } from '../toolkit/byte-budget.js'
@@ -24,21 +24,21 @@ import { isEventStream, type ResponseHead, type ResponseSink } from './response.
 import { ResponseWriter } from './response-writer.js'
 import { withTrace } from './trace-meta.js'
 
-/** Bytes of all answers together that are kept to be read for observers. */
+/** The limit for the bytes of all answers together that are kept for observers. */
 const READ_BYTES = 64 * 1024 * 1024
-/** Milliseconds for a server to complete a response that is held. */
+/** Milliseconds for a server to complete a held response. */
 const TIMEOUT = 60_000
 
 export interface PassageOptions {
-  /** Milliseconds for the server to complete a response that is held until its lists were filtered; 0 for no limit. */
+  /** Milliseconds for the server to complete a response that is held until its lists are filtered; 0 for no limit. */
   readonly timeout?: number
 }
 
-/** How one response passes. */
+/** Options for one response. */
 export interface ResponseOptions {
   /** Headers, in lower case, that the client does not get. */
   readonly omitted?: ReadonlySet<string> | undefined
-  /** Something went wrong: the server's side has to end, and the client gets an error where nothing was written yet. */
+  /** Called on a failure: it has to end the request to the server, and to send an error if no head was written yet. */
   readonly onError: (error: unknown) => void
 }
 
@@ -50,9 +50,10 @@ export interface PassedResponse {
 }
 
 /**
- * The way of every request to an MCP server and back. Policies take out of lists what they hide, and audits, metrics and
- * traces read what became of the calls. A plugin opens it in `setup`, before it declares routes with `mcp: true`, and answers
- * these by it alone: any other response is refused while a policy, a limit of calls or an audit stands in the list.
+ * The path of every request to an MCP server and of its response. On it policies filter lists, and audits, metrics and
+ * traces read the results of calls. A plugin opens the passage in `setup`, before it declares routes with `mcp: true`,
+ * and answers these routes through it alone: while the list has a policy, a limit of calls or an audit, the gateway
+ * refuses any other response.
  */
 export function openPassage(gateway: Gateway, { timeout = TIMEOUT }: PassageOptions = {}): Passage {
   gateway.http.addHook('onRoute', (route) => {
@@ -68,7 +69,7 @@ export function openPassage(gateway: Gateway, { timeout = TIMEOUT }: PassageOpti
   return passage
 }
 
-// For all copies of this package in a process: a plugin may bring one of its own.
+// Shared by all copies of this package in a process: a plugin may bring its own.
 const HAS_PASSAGE = Symbol.for('sallyport has passage')
 
 declare module 'fastify' {
@@ -82,15 +83,15 @@ export const lacksPassage = ({ config }: Pick<RouteOptions, 'config'>): boolean 
   config?.mcp === true && config[HAS_PASSAGE] !== true
 
 export class Passage {
-  /** Where the scope has policies. */
+  /** Defined if the scope has policies. */
   lists: ListFilter | undefined
-  /** Tracers say what the server gets of a trace. */
+  /** Whether tracers set the trace headers that the server gets. */
   isTraced = false
   private readonly room = new ByteBudget(READ_BYTES)
 
   constructor(private readonly throttle: LogThrottle) {}
 
-  /** Headers of clients that the server must not get, in lower case; known once the list starts. */
+  /** The client's headers that the server must not get, in lower case; known once the list starts. */
   get droppedHeaders(): readonly string[] {
     return [
       ...(this.lists === undefined ? [] : FOR_PARTS_AND_CODINGS),
@@ -98,14 +99,14 @@ export class Passage {
     ]
   }
 
-  /** Headers that the server gets in place of those. */
+  /** Headers that the server gets instead of the dropped ones. */
   headersFor(request: FastifyRequest): OutgoingHeaders {
     const traced = this.isTraced ? (callObserverOf(request)?.traceHeaders ?? NONE) : NONE
     if (this.lists === undefined) return traced
     return traced.length === 0 ? PLAIN : [...traced, ...PLAIN]
   }
 
-  /** The body to send: observers read what it calls, and a trace may be written into it. */
+  /** The body to send: observers read its calls, and a trace may be written into it. */
   bodyFor(request: FastifyRequest, body: Buffer): Buffer {
     const observer = callObserverOf(request)
     if (observer === undefined) return body
@@ -116,9 +117,9 @@ export class Passage {
     return sent
   }
 
-  /** Sends a response whose body is a stream. It resolves when all is sent, and rejects when it could not be. */
+  /** Sends a response whose body is a stream. Resolves when all is sent, and rejects when sending fails. */
   async send(reply: FastifyReply, response: PassedResponse): Promise<void> {
-    // Its client has left: no event would tell of the end.
+    // The client has left already: `close` would not come again.
     if (reply.raw.destroyed) response.body?.destroy()
     else await this.sent(reply, response)
   }
@@ -155,11 +156,11 @@ export class Passage {
     })
   }
 
-  /** Where a response with this head has to be written to. */
+  /** Returns the sink to write a response with this head to. */
   respond(reply: FastifyReply, head: ResponseHead, { omitted, onError }: ResponseOptions): ResponseSink {
     const { lists, room } = this
     const { request } = reply
-    letHeadThrough(reply.raw)
+    releaseHead(reply.raw)
     const writer = new ResponseWriter(reply, omitted)
     if (lists === undefined || isForOneCall(head, request)) return readingAnswers(writer, head, request, room)
     const fail = (error: unknown): void => {
@@ -170,11 +171,11 @@ export class Passage {
     const Filtered = isEventStream(head) ? FilteredEvents : FilteredBody
     const caller = { identity: request.identity, request }
     const filtered = new Filtered(unread, lists, caller, fail, (error) => eventOf(error, request))
-    // Observers get what the server answered, with the names of all its tools.
+    // Observers get the unfiltered answer, with the names of all tools of the server.
     return readingAnswers(filtered, head, request, room)
   }
 
-  /** A response that has begun is cut off: no error reply, nor its line in the log, tells why. */
+  /** Logs why a response that has begun is cut off: there is no error reply, and so no log line of one. */
   private logEndOf({ raw, request }: FastifyReply, error: unknown): void {
     if (!raw.headersSent || raw.destroyed) return
     const common = { code: failureOf(error).code, route: request.routeOptions.url }
@@ -186,7 +187,7 @@ const NONE: readonly never[] = []
 const PLAIN: OutgoingHeaders = [['Accept-Encoding', 'identity']]
 const TRACE_CONTEXT: readonly string[] = ['traceparent', 'tracestate']
 
-// A response can only be looked through when it is whole, and in no coding.
+// A response can be filtered only when it is complete and not encoded.
 const FOR_PARTS_AND_CODINGS: readonly string[] = [
   'accept-encoding',
   'a-im',
@@ -207,32 +208,32 @@ function eventOf(error: unknown, request: FastifyRequest): Buffer | undefined {
 }
 
 /**
- * A response in plain JSON belongs to its request alone, and one that uses a tool, a prompt or a resource by its name asked
- * for no list. The events of a stream may belong to others.
+ * Whether a response can hold no list: it is plain JSON, so it answers its own request alone, and that request uses a
+ * tool, prompt or resource by name. The events of a stream may answer other requests.
  */
 function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boolean {
   const message = messageRead(request)
   if (message === undefined || message.isBatch) return false
   const [call] = message.calls
   if (call?.kind !== 'request' || !USES.has(call.method)) return false
-  // Since 2026-07-28, which has these headers, it says who may be served it from a cache.
+  // Since 2026-07-28, the first version with these headers, the result of `resources/read` has a `cacheScope`.
   if (call.method === METHOD_FOR.resource && mcpHeaders(request.headers).mcpMethod !== undefined) return false
   return PLAIN_JSON.test(joinedValues(headers, 'content-type') ?? '')
 }
 
 const USES: ReadonlySet<string> = new Set(Object.values(METHOD_FOR))
 
-// Clients look for the type of event streams anywhere in the header.
+// Exact, since clients search for the type of event streams anywhere in the header.
 const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i
 
 interface WithTrailers extends Pick<FastifyRequest, 'headers'> {
-  /** A dispatched request has none, whatever the types of Node say. */
+  /** A dispatched request has no trailers, though Node's types say otherwise. */
   readonly raw: { readonly rawTrailers?: readonly string[] | undefined }
 }
 
 const DIGESTS = ['content-digest', 'repr-digest', 'digest', 'content-md5']
 
-/** They are of the bytes that came. Those in trailers are announced, or are here with the body. */
+/** Whether the client sent a digest of its body, in a header or a trailer: the body must then stay unchanged. */
 function hasDigest({ headers, raw }: WithTrailers): boolean {
   const trailers = [...(headers.trailer ?? '').split(','), ...(raw.rawTrailers ?? [])]
   const inTrailers = new Set(trailers.map((name) => name.trim().toLowerCase()))

@@ -5,7 +5,7 @@ import { excludeFromDrain } from '../http/in-flight.js'
 import { SUBSCRIPTION } from './methods.js'
 import { isEventStream, type ResponseHead, type ResponseSink, type ResponseSource } from './response.js'
 
-// A response of known length up to this is sent in one write with its head.
+// A response of a known length up to this is sent in one write with its head.
 const MAX_BUFFERED = 64 * 1024
 
 interface PassedHead extends ResponseHead {
@@ -38,7 +38,7 @@ export class ResponseWriter implements ResponseSink {
     }
     this.response.on('drain', () => source.resume())
     if (isEventStream(head) && lastsUntilEnded(request)) excludeFromDrain(this.response)
-    // Head and first data often come in one piece: they leave in one, and a head alone leaves at once.
+    // Sends the head together with the first data if these arrive in one piece, and otherwise at once.
     const { socket } = this.response
     socket?.cork()
     this.write(passed)
@@ -58,7 +58,7 @@ export class ResponseWriter implements ResponseSink {
     if (delayed !== undefined) {
       this.write(delayed)
       const last = chunks.pop()
-      // In one write, as `end` uncorks.
+      // One write for all chunks: `end` uncorks.
       if (chunks.length > 0) response.cork()
       for (const chunk of chunks) response.write(chunk)
       response.end(last)
@@ -72,17 +72,20 @@ export class ResponseWriter implements ResponseSink {
   discard(): void {}
 
   private write({ status, reason, headers }: PassedHead): void {
-    // `Date` is the target's, or there is none.
+    // Only the target's `Date` is sent, if it has one.
     this.response.sendDate = false
     this.response.writeHead(status, REASON.test(reason) ? reason : '', headers)
-    // Only now: a head that cannot be written becomes an error response.
+    // Only after `writeHead`: if it throws, Fastify can still send an error reply.
     this.reply.hijack()
   }
 
-  /** Adds the headers that other plugins set on the reply, unless the target sent the same; `Vary` is a list of both. */
+  /**
+   * Adds the headers that other plugins set on the reply, unless the target sent the same; `Vary` is a list of both.
+   */
   private withReplyHeaders(headers: FlatHeaders): FlatHeaders {
     for (const [name, value] of Object.entries(this.reply.getHeaders())) {
-      // reply-from ends the connection where the request's body is not read to its end: the rest is read after the response.
+      // reply-from closes the connection if the request's body was not read to its end; the gateway reads the rest
+      // later.
       if (name === 'connection') continue
       if (value === undefined || (name !== 'vary' && firstValue(headers, name) !== undefined)) continue
       for (const each of Array.isArray(value) ? value : [value]) headers.push(name, String(each))
@@ -91,7 +94,7 @@ export class ResponseWriter implements ResponseSink {
   }
 }
 
-/** Some callers would wait for the body that a 204 announces (RFC 9110, 8.6). */
+/** Removes the length of a 204: some callers would wait for the body that it announces (RFC 9110, 8.6). */
 function passedHeaders(
   { status, headers }: ResponseHead,
   omitted: ReadonlySet<string> | undefined,
@@ -100,7 +103,7 @@ function passedHeaders(
   return status === 204 ? responseHeaders(passed, LENGTH) : passed
 }
 
-/** Only a body in chunks is followed by trailers. Node writes no head that announces some for another. */
+/** Only a chunked body can have trailers: Node throws for any other head that announces trailers. */
 const canHaveTrailers = ({ raw }: FastifyRequest, { status, headers }: ResponseHead): boolean =>
   raw.httpVersionMinor > 0 &&
   raw.method !== 'HEAD' &&
@@ -111,12 +114,12 @@ const canHaveTrailers = ({ raw }: FastifyRequest, { status, headers }: ResponseH
 const withoutTrailer = (headers: FlatHeaders): FlatHeaders =>
   firstValue(headers, 'trailer') === undefined ? headers : responseHeaders(headers, TRAILER)
 
-/** The caller ends the event stream of a GET and that of a subscription. Any other ends with the answer to its call. */
+/** The caller ends the event stream of a GET or a subscription. Any other stream ends with the answer to its call. */
 const lastsUntilEnded = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' || headers['mcp-method'] === SUBSCRIPTION
 
 const LENGTH: ReadonlySet<string> = new Set(['content-length'])
 const TRAILER: ReadonlySet<string> = new Set(['trailer'])
 
-// Node refuses to write other reason phrases; they are left out.
+// Other reason phrases are left out: Node refuses to write them.
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -9,15 +9,15 @@ export interface ResponseHead {
   readonly headers: readonly string[]
 }
 
-/** Where a response comes from. */
+/** The source of a response. */
 export interface ResponseSource {
-  /** Its body may go on. */
+  /** Lets the body go on. */
   resume(): void
-  /** Ends it now. */
+  /** Ends the response now. */
   abort(): void
 }
 
-/** Where a response goes. */
+/** The destination of a response. */
 export interface ResponseSink {
   begin(head: ResponseHead, source: ResponseSource): void
   /** `false` pauses the body until `ResponseSource.resume`. */
@@ -31,22 +31,25 @@ export interface ResponseSink {
 export const isEventStream = ({ headers }: ResponseHead): boolean =>
   firstValue(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true
 
-// Why a response cannot be looked through for lists. None of it reaches the caller then.
+// The reasons why a response cannot be searched for lists. The caller then gets no part of it.
 
 export const encodedResponse = (): UpstreamError =>
-  new UpstreamError('RESPONSE_ENCODED', 'the target encoded its response, though it was asked not to')
+  new UpstreamError('RESPONSE_ENCODED', 'the target encoded its response, though the gateway requested none')
 
 export const partialResponse = (status: number): UpstreamError =>
   new UpstreamError(
     'RESPONSE_PARTIAL',
-    `the target sent a part of a response (${status}) to a request for all`,
+    `the target sent a partial response (${status}) to a request for a whole one`,
   )
 
 export const malformedResponse = (): UpstreamError =>
-  new UpstreamError('RESPONSE_MALFORMED', 'the target sent a response that begins like JSON and is none')
+  new UpstreamError(
+    'RESPONSE_MALFORMED',
+    'the target sent a response that begins like JSON but is not valid JSON',
+  )
 
 export const noList = (): UpstreamError =>
-  new UpstreamError('RESPONSE_MALFORMED', 'the target sent something else in place of a list')
+  new UpstreamError('RESPONSE_MALFORMED', 'the target sent an object instead of a list')
 
 export const ambiguousResponse = (): UpstreamError =>
   new UpstreamError('RESPONSE_MALFORMED', 'the target sent a content type that can be read in two ways')
@@ -55,7 +58,7 @@ export const largeResponse = (): UpstreamError =>
   new UpstreamError('RESPONSE_TOO_LARGE', 'the target sent a message of more than 16 MiB')
 
 export const noRoomForResponse = (): UpstreamError =>
-  new UpstreamError('RESPONSES_FULL', 'too many responses are looked through at this moment', {
+  new UpstreamError('RESPONSES_FULL', 'the gateway holds too many responses at this moment', {
     statusCode: 503,
     retryAfter: 1,
   })
@@ -63,12 +66,12 @@ export const noRoomForResponse = (): UpstreamError =>
 export const slowResponse = (): UpstreamError =>
   new UpstreamError('TARGET_TIMEOUT', 'the target did not complete its response in time', { statusCode: 504 })
 
-/** Nobody gets it: the response has begun. */
+/** For the log alone: the response has begun, so the caller cannot get this error. */
 export const unreadResponse = (): UpstreamError =>
   new UpstreamError('CALLER_TOO_SLOW', 'the caller did not read its response in time', { statusCode: 503 })
 
 export const policyUnavailable = (cause: unknown): UpstreamError =>
-  new UpstreamError('POLICY_UNAVAILABLE', 'a policy did not decide what may be listed', {
+  new UpstreamError('POLICY_UNAVAILABLE', 'a policy did not decide which items may be listed', {
     statusCode: 503,
     cause,
   })

@@ -4,10 +4,10 @@ import { CLOSE_OBJECT, isSpace, JsonReader, textOf } from './json.js'
 const NAMES = ['traceparent', 'tracestate'] as const
 type Name = (typeof NAMES)[number]
 
-/** What a trace has for the target, in the form in which `_meta` has it. */
+/** The members of `_meta` that carry a trace; the values are JSON. */
 type TraceMembers = Readonly<Partial<Record<Name, string>>>
 
-/** In place of the bytes between two positions, which may be the same. */
+/** Replaces the bytes between two positions, which may be equal. */
 interface Edit {
   readonly from: number
   readonly to: number
@@ -15,8 +15,8 @@ interface Edit {
 }
 
 /**
- * The body with the trace of these headers in the `_meta` of each call, in place of what is there; all other bytes stay.
- * It has been parsed: what is no JSON throws.
+ * The body with the trace of these headers in the `_meta` of each call, instead of the client's; all other bytes stay.
+ * Throws for a body that is not JSON.
  */
 export function withTrace(body: Buffer, headers: OutgoingHeaders): Buffer {
   const members = membersOf(headers)
@@ -40,15 +40,15 @@ function membersOf(headers: OutgoingHeaders): TraceMembers {
   return members
 }
 
-/** What the innermost open object or list is. */
-type Place = 'batch' | 'message' | 'params' | 'meta' | 'other'
+/** The kind of the innermost open object or list. */
+type Container = 'batch' | 'message' | 'params' | 'meta' | 'other'
 
 class TraceEdits extends JsonReader {
   private edits: Edit[] = []
-  private readonly places: Place[] = []
+  private readonly containers: Container[] = []
   private lastKey = ''
   private readonly starts = { message: 0, params: 0, meta: 0, value: 0 }
-  /** How many edits were there before the message, and before its `_meta`. */
+  /** The number of edits before the message, and before its `_meta`. */
   private readonly before = { message: 0, meta: 0 }
   private readonly has = { method: false, params: false, meta: false }
   private names = new Set<Name>()
@@ -66,13 +66,13 @@ class TraceEdits extends JsonReader {
   }
 
   protected onKey(start: number, end: number): void {
-    const { place, has } = this
-    if (place === 'other') return
+    const { container, has } = this
+    if (container === 'other') return
     const key = textOf(this.bytes, start, end)
     this.lastKey = key
-    if (place === 'message' && key === 'method') has.method = true
-    if (place === 'message' && key === 'params') has.params = true
-    if (place === 'params' && key === '_meta') has.meta = true
+    if (container === 'message' && key === 'method') has.method = true
+    if (container === 'message' && key === 'params') has.params = true
+    if (container === 'params' && key === '_meta') has.meta = true
   }
 
   protected onScalar(start: number, end: number): void {
@@ -80,65 +80,65 @@ class TraceEdits extends JsonReader {
   }
 
   protected onOpen(isObject: boolean, start: number): void {
-    const place = this.placeOf(isObject)
-    if (this.place === 'meta') this.starts.value = start
-    if (place === 'message') {
+    const opened = this.kindOf(isObject)
+    if (this.container === 'meta') this.starts.value = start
+    if (opened === 'message') {
       this.starts.message = start
       this.before.message = this.edits.length
       Object.assign(this.has, { method: false, params: false })
-    } else if (place === 'params') {
+    } else if (opened === 'params') {
       this.starts.params = start
       this.has.meta = false
-    } else if (place === 'meta') {
+    } else if (opened === 'meta') {
       this.starts.meta = start
       this.before.meta = this.edits.length
       this.names = new Set()
     }
-    this.places.push(place)
+    this.containers.push(opened)
   }
 
   protected onClose(end: number): void {
     const { starts, before, has, edits } = this
-    const place = this.places.pop()
-    if (place === 'meta') {
+    const closed = this.containers.pop()
+    if (closed === 'meta') {
       const missing = this.textOf(NAMES.filter((name) => !this.names.has(name)))
       if (missing !== '') edits.splice(before.meta, 0, this.added(starts.meta, missing))
-    } else if (place === 'params' && !has.meta) {
+    } else if (closed === 'params' && !has.meta) {
       edits.push(this.added(starts.params, `"_meta":{${this.all}}`))
-    } else if (place === 'message') {
+    } else if (closed === 'message') {
       if (!has.params) edits.push(this.added(starts.message, `"params":{"_meta":{${this.all}}}`))
       if (!has.method) edits.length = before.message
-    } else if (place === 'other') this.replace(starts.value, end)
+    } else if (closed === 'other') this.replace(starts.value, end)
   }
 
   protected malformed(): Error {
     return new SyntaxError('the body is not JSON')
   }
 
-  private get place(): Place | undefined {
-    return this.places.at(-1)
+  private get container(): Container | undefined {
+    return this.containers.at(-1)
   }
 
-  private placeOf(isObject: boolean): Place {
-    const { place, lastKey: key } = this
-    if (place === undefined) return isObject ? 'message' : 'batch'
+  private kindOf(isObject: boolean): Container {
+    const { container, lastKey: key } = this
+    if (container === undefined) return isObject ? 'message' : 'batch'
     if (!isObject) return 'other'
-    if (place === 'batch') return 'message'
-    if (place === 'message' && key === 'params') return 'params'
-    return place === 'params' && key === '_meta' ? 'meta' : 'other'
+    if (container === 'batch') return 'message'
+    if (container === 'message' && key === 'params') return 'params'
+    return container === 'params' && key === '_meta' ? 'meta' : 'other'
   }
 
-  /** A member that comes twice is set twice: some who read JSON take the first, most the last. */
+  /** Replaces a member each time that it occurs: some JSON parsers take the first, most the last. */
   private replace(from: number, to: number): void {
-    if (this.place !== 'meta') return
+    if (this.container !== 'meta') return
     const name = NAMES.find((each) => each === this.lastKey)
     if (name === undefined) return
     this.names.add(name)
-    // The state of another trace would be wrong, and an empty one says as much as none.
+    // The `tracestate` of another trace would be wrong, and an empty one means the same as none.
     this.edits.push({ from, to, text: this.members[name] ?? '""' })
   }
 
-  /** First in the object that begins there. */
+  /** Inserts `text` as the first member of the object that begins at `start`. */
   private added(start: number, text: string): Edit {
     const from = start + 1
     let next = from

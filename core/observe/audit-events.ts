@@ -16,34 +16,35 @@ const MAX_ACTORS = 8
 /** A claim may be as long as a token. */
 const MAX_TEXT = 256
 const MAX_VERSION = 32
-/** A subscription may name a thousand resources: so many lines would displace those of others. */
+/** A subscription may name a thousand resources: so many events would displace those of other callers. */
 const MAX_NAMES = 16
 
-/** A request as it was when it had ended. */
+/** The state of a request at its end. */
 export interface RequestEnd extends Pick<EndedRequest, 'request' | 'status' | 'durationMs' | 'aborted'> {
   readonly observed: ObservedRequest
   readonly at: number
 }
 
-/** What became of a request as a whole. */
+/** The result of a request as a whole. */
 export interface Result {
   readonly outcome: AuditOutcome
   readonly causes: readonly string[]
 }
 
 export function resultOf({ observed, status, aborted, request }: RequestEnd): Result {
-  const { refusal, errorCode, isAnswerUnread, place } = observed
+  const { refusal, errorCode, isAnswerUnread } = observed
+  const { isMcp } = observed.route
   if (refusal !== undefined)
     return { outcome: refusal.statusCode < 500 ? 'denied' : 'failed', causes: causesOf(refusal) }
-  // A client ends the stream that it has asked for, and a server may have none.
-  const isStream = place.isMcp && request.method === 'GET'
-  // Many leave as soon as they have their answers, before the stream of a POST ends.
+  // A client ends the stream of a GET itself, and a server may offer none (405).
+  const isStream = isMcp && request.method === 'GET'
+  // Many clients leave as soon as they have their answers, before the stream of a POST ends.
   const isCut = aborted && !(status < 400 && errorCode === undefined && (isStream || observed.isAnswered))
   if (isCut || errorCode !== undefined || (status >= 400 && !(isStream && status === 405))) {
-    const why = errorCode ?? (place.isMcp && status >= 400 && status !== 499 ? 'target_status' : undefined)
+    const why = errorCode ?? (isMcp && status >= 400 && status !== 499 ? 'target_status' : undefined)
     return { outcome: 'failed', causes: listed(why, isCut ? 'aborted' : undefined) }
   }
-  const unread = place.isMcp && status === 101 ? 'body_not_read' : observed.body.unreadable
+  const unread = isMcp && status === 101 ? 'body_not_read' : observed.body.unreadable
   return { outcome: 'allowed', causes: listed(unread, isAnswerUnread ? 'answer_not_read' : undefined) }
 }
 
@@ -52,14 +53,14 @@ const listed = (first: string | undefined, second: string | undefined): readonly
 
 const NONE: readonly string[] = []
 
-/** Of one call of it: an answer with status 200 may tell that it failed. */
+/** The result of one call: an answer with status 200 may report that the call failed. */
 export function resultOfCall(observed: ObservedRequest, { kind, id }: McpCall, result: Result): Result {
   const failure = kind === 'request' ? observed.failureOf(id) : undefined
   if (failure === undefined || result.outcome === 'denied') return result
   return { outcome: 'failed', causes: [failure, ...result.causes] }
 }
 
-/** Of all its calls: that of the first that failed. */
+/** The result of all calls together: that of the first failed call. */
 export function resultOfCalls(observed: ObservedRequest, result: Result): Result {
   for (const call of observed.message?.calls ?? []) {
     const own = resultOfCall(observed, call, result)
@@ -68,7 +69,7 @@ export function resultOfCalls(observed: ObservedRequest, result: Result): Result
   return result
 }
 
-/** Of a limit also which one it is. */
+/** The causes of a refusal; for a limit also its name. */
 const causesOf = ({ reasons, code }: Refusal): readonly string[] =>
   reasons.length === 0
     ? [code.toLowerCase()]
@@ -76,13 +77,13 @@ const causesOf = ({ reasons, code }: Refusal): readonly string[] =>
         code === 'TOO_MANY_REQUESTS' && detail !== undefined ? [cause, detail] : [cause],
       )
 
-/** One for each call that is known, or for what was changed; none for a request of nobody that was let in. */
+/** An event for each known call, or for each published change; none for an allowed request without an identity. */
 export function auditEvents(ended: RequestEnd, at: string): readonly AuditEvent[] {
   const { observed } = ended
   const { changes, refusal, message } = observed
   const result = resultOf(ended)
   if (changes !== undefined) {
-    // Whatever its caller was told: it was done.
+    // Allowed, whatever response the caller got: the change was made.
     const done: Result = { ...result, outcome: 'allowed' }
     return changes.map((server) => eventOf(ended, { at, kind: 'published', result: done, server }))
   }
@@ -91,14 +92,14 @@ export function auditEvents(ended: RequestEnd, at: string): readonly AuditEvent[
     const events = eventsOfCalls(ended, message, { at, kind, result })
     if (events.length > 0) return events
   }
-  const isUnread = observed.body.unreadable !== undefined || (ended.status === 101 && observed.place.isMcp)
+  const isUnread = observed.body.unreadable !== undefined || (ended.status === 101 && observed.route.isMcp)
   if (refusal !== undefined || isUnread) return [eventOf(ended, { at, kind, result })]
   if (ended.request.identity === undefined) return []
   return [eventOf(ended, { at, kind: 'accepted', result })]
 }
 
-/** What differs between the events of one request. */
-interface Particulars {
+/** The fields that differ between the events of one request. */
+interface EventDetails {
   readonly at: string
   readonly kind: AuditEvent['kind']
   readonly result: Result
@@ -109,23 +110,24 @@ interface Particulars {
 function eventsOfCalls(
   ended: RequestEnd,
   { calls, protocolVersion }: McpMessage,
-  { at, kind, result }: Particulars,
+  { at, kind, result }: EventDetails,
 ): readonly AuditEvent[] {
   const events: AuditEvent[] = []
   for (const call of calls) {
     if (call.kind === 'response') continue
     const own = resultOfCall(ended.observed, call, result)
     const { subjects } = call
-    const told = subjects.length > MAX_NAMES ? { ...own, causes: [...own.causes, 'more_names'] } : own
+    const isCut = subjects.length > MAX_NAMES
+    const shown = isCut ? { ...own, causes: [...own.causes, 'more_names'] } : own
     for (const subject of subjects.length === 0 ? NAMELESS : subjects.slice(0, MAX_NAMES)) {
       const mcp = auditedCall(call, subject, protocolVersion)
-      events.push(eventOf(ended, { at, kind, result: told, mcp }))
+      events.push(eventOf(ended, { at, kind, result: shown, mcp }))
     }
   }
   return events
 }
 
-/** What a call names that names nothing: it has one event too. */
+/** The subjects of a call that names none: it has one event too. */
 const NAMELESS: readonly undefined[] = [undefined]
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
@@ -144,14 +146,14 @@ function auditedCall(
   return mcp
 }
 
-/** Field by field: this runs for each call, and spreading parts of an event costs more than all else. */
+/** Sets field by field: this runs for each call, and spreading parts of an event costs more than everything else. */
 function eventOf(
   { observed, request, status, durationMs }: RequestEnd,
-  { at, kind, result: { outcome, causes }, mcp, server }: Particulars,
+  { at, kind, result: { outcome, causes }, mcp, server }: EventDetails,
 ): AuditEvent {
   const { traceId, refusal } = observed
   const { identity, id: requestId, clientAddress: address, method } = request
-  const { route } = observed.place
+  const { url: route } = observed.route
   const event: Mutable<AuditEvent> = {
     at,
     kind,
@@ -180,14 +182,14 @@ function addCaller(event: Mutable<AuditEvent>, { provider, subject, scopes, clai
   if (scopes !== undefined) event.scopes = scopes
 }
 
-/** The rule that decides: one that no scope would open comes before those that lack one. */
+/** The rule that decided: a rule that denies comes before those that only lack a scope. */
 function ruleOf({ code, reasons }: Refusal): string | undefined {
   if (code !== 'POLICY_DENIED' && code !== 'INSUFFICIENT_SCOPE') return undefined
   const deciding = reasons.find(({ cause }) => cause === 'denied') ?? reasons[0]
   return deciding?.detail
 }
 
-/** Who acts for the subject, the last one first (RFC 8693, 4.1). */
+/** The actors for the subject, the latest one first (RFC 8693, 4.1). */
 function actorsIn(claims: Identity['claims']): readonly string[] {
   const actors: string[] = []
   for (let act = claims['act']; isJsonObject(act) && actors.length < MAX_ACTORS; act = act['act'])

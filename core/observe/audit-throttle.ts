@@ -1,12 +1,12 @@
 import type { AuditEvent } from '../contract/capabilities/audit-sink.js'
 
-/** Events that are passed on in a window: of one kind, and of all; its milliseconds. */
+/** How many events are passed on in one window: of each kind, and of all kinds together. */
 const LINES_PER_KIND = 10
 const LINES = 100
 const WINDOW_MS = 60_000
 /** Kinds that are counted separately in a window; all others count as one more. */
 const MAX_KINDS = 16
-/** Addresses that are told apart in a window. */
+/** How many addresses one window counts separately. */
 const MAX_ADDRESSES = 10_000
 
 interface Kind {
@@ -17,9 +17,9 @@ interface Kind {
 }
 
 /**
- * Counts what anybody can cause without credentials, as often as they like, so that it does not rotate away the events of
- * others: of each kind of refusal of callers without an identity the first few are passed on, and one event at the end of
- * a minute says how many more there were, from how many addresses.
+ * Limits the events that anyone can cause without credentials, so that a flood of them does not rotate away the events
+ * of other callers. For each kind of refusal of callers without an identity it passes on the first few events, and at
+ * the end of each minute one event that counts the others and their addresses.
  */
 export class AuditThrottle {
   private readonly kinds = new Map<string, Kind>()
@@ -35,7 +35,7 @@ export class AuditThrottle {
     else this.count(this.kindOf(event), event)
   }
 
-  /** From now on nothing waits. */
+  /** Flushes, and passes all later events on at once. */
   stop(): void {
     this.isOver = true
     this.flush()
@@ -55,7 +55,7 @@ export class AuditThrottle {
     this.addresses++
   }
 
-  /** Ends the window: passes on how many more there were. */
+  /** Ends the window: passes on one event for each kind that had more. */
   private flush(): void {
     clearTimeout(this.timer)
     this.timer = undefined
@@ -80,7 +80,7 @@ export class AuditThrottle {
   }
 }
 
-/** The latest of them, without what is of one request alone. */
+/** The latest event, without the fields of its own request. */
 function summaryOf(latest: AuditEvent, more: number, addresses: number): AuditEvent {
   const { address: _, durationMs: _duration, traceId: _trace, ...common } = latest
   return { ...common, more, addresses }

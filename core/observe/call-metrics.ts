@@ -3,7 +3,7 @@ import { MCP_METHODS } from '../mcp/methods.js'
 import { type Result, resultOfCall } from './audit-events.js'
 import type { ObservedRequest } from './observed-request.js'
 
-/** Labels outside of a bounded set would let callers and targets create any number of time series. */
+/** Without a limit, callers and targets could create any number of time series. */
 const MAX_TOOLS = 1000
 
 /** Measures calls of MCP servers by method and tool. */
@@ -12,12 +12,12 @@ export class CallMetrics {
 
   constructor(
     meter: Meter,
-    /** Those that lists of servers have named, before a reload too: clients do not list them again. */
+    /** The tools in lists of servers. Kept over a reload, since clients do not list them again. */
     private readonly tools: Set<string>,
   ) {
     this.duration = meter.histogram(
       'mcp_server_operation_duration_seconds',
-      'Time until a call of an MCP server was answered; tools are named as far as a list of the server names them',
+      'Time until a call of an MCP server was answered; only tools in a list of the server have a label of their own',
       ['method', 'tool', 'outcome'],
     )
   }
@@ -31,7 +31,7 @@ export class CallMetrics {
 
   record(observed: ObservedRequest, durationMs: number, result: Result): void {
     const { message, body } = observed
-    // It called something that could not be read.
+    // The request had calls that could not be read.
     if (message === undefined && body.unreadable !== undefined)
       this.measure(observed, durationMs, 'other', '', result)
     for (const call of message?.calls ?? []) {

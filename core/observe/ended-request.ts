@@ -9,22 +9,24 @@ const REFUSED = Symbol('refused')
 
 type WatchedResponse = ServerResponse & { [REPLY]?: FastifyReply | undefined }
 
-/** Marks a request that has a line about its refusal. */
+/** Marks a request whose refusal has a log line of its own. */
 export function markRefused({ raw }: FastifyReply): void {
   Reflect.set(raw, REFUSED, true)
 }
 
 const wasRefused = ({ raw }: FastifyReply): boolean => Reflect.has(raw, REFUSED)
 
-/** Calls back once, when the response has ended or its connection has closed; at once if it has. */
+/**
+ * Calls back once, when the response has ended or its connection has closed; immediately if that has happened already.
+ */
 export function onceEnded(reply: FastifyReply, ended: (request: EndedRequest) => void): void {
   if (reply.raw.destroyed) ended(new Ended(reply))
   else reply.raw.once('close', () => ended(new Ended(reply)))
 }
 
-/** Passes requests that have ended to the sinks that want them, and to those who observe them. */
+/** Passes requests that have ended to the access sinks that want them, and to the other observers. */
 export class EndedRequests {
-  // One function for all requests: it finds its reply in `this`, and most requests are of no interest to any sink.
+  // One function for all requests: it finds its reply in `this`.
   private readonly close: (this: WatchedResponse) => void
 
   constructor(
@@ -46,14 +48,14 @@ export class EndedRequests {
 
   watch(reply: FastifyReply): void {
     const raw: WatchedResponse = reply.raw
-    // Node knows the address of a closed connection only when somebody has asked before.
+    // Node knows the address of a closed connection only if it was read before.
     void raw.req?.socket?.remoteAddress
     raw[REPLY] = reply
     raw.on('close', this.close)
   }
 }
 
-/** The response of `inject` is Fastify's own. Most requests need little of it, so it is computed when asked for. */
+/** Computes its fields on demand: most requests need few. The response of `inject` is not a `CountedResponse`. */
 class Ended implements EndedRequest {
   constructor(private readonly reply: FastifyReply) {}
 

@@ -6,12 +6,12 @@ import { isPromise } from '../toolkit/deadline.js'
 import { isAddableHeader } from '../toolkit/header.js'
 import type { ObservedBody } from './observed-body.js'
 
-/** Runs an observer, whose errors are logged. */
+/** Runs an observer, and logs its errors with this message. */
 export type Safely = (observe: () => unknown, message: string) => void
 
 export const TRACER_FAILED = 'a tracer failed'
 
-/** What a tracer gets of a request when its trace starts. */
+/** The request as a tracer gets it when its trace starts. */
 export class Beginning implements TraceBeginning {
   constructor(
     readonly request: FastifyRequest,
@@ -25,38 +25,40 @@ export class Beginning implements TraceBeginning {
 
   get withoutContext(): boolean {
     const { unparsed } = this.body
-    // Nobody writes these letters as escapes, and who did would lose its own trace alone.
+    // A client that writes these letters as escapes, which is unusual, loses only its own trace.
     return unparsed !== undefined && !unparsed.includes(TRACEPARENT)
   }
 }
 
-// As bytes: a text would be made into them for each request.
+// As bytes: Node would encode a string for each request.
 const TRACEPARENT = Buffer.from('traceparent')
 
 const NO_HEADERS: OutgoingHeaders = []
 
-/** What the target gets of a trace: nothing of one that a request could not have. */
+/** The headers of a trace for the target; none if any of them is not a valid request header. */
 export function headersOf(trace: Trace | undefined, safely: Safely): OutgoingHeaders {
   let found = NO_HEADERS
   if (trace === undefined) return found
   safely(() => {
     const { headers } = trace
     if (!Array.isArray(headers) || !headers.every(isAddableHeader))
-      throw new TypeError('`headers` of a trace are pairs of a name and a value that a request may have')
+      throw new TypeError('`headers` of a trace must be pairs of a name and a value that a request may have')
     found = headers
   }, TRACER_FAILED)
   return found
 }
 
-/** Starts a trace. One that only comes later would be told of nothing, and its rejection would end the process. */
+/**
+ * Starts a trace. Throws for a promise of one: that trace would get no parts, and a rejection would end the process.
+ */
 export function startTrace(tracer: Tracer, beginning: TraceBeginning): Trace {
   const trace: Trace | PromiseLike<Trace> = tracer.start(beginning)
   if (!isPromise(trace)) return trace
   trace.then(undefined, () => {})
-  throw new TypeError('`start` of a tracer returned a promise: a trace has to be returned at once')
+  throw new TypeError('`start` of a tracer returned a promise: it has to return the trace itself')
 }
 
-/** All tracers of a list as one; most lists have one at most. */
+/** All tracers of a list as one. */
 export function joinedTracer(tracers: readonly Tracer[], safely: Safely): Tracer | undefined {
   return tracers.length > 1 ? new JoinedTracer(tracers, safely) : tracers[0]
 }
@@ -75,7 +77,7 @@ class JoinedTracer implements Tracer {
   }
 }
 
-/** One that fails takes nothing from the others. What the target gets is of the first. */
+/** All traces get all parts, also when one of them throws. The target gets the headers of the first. */
 class JoinedTrace implements Trace {
   readonly traceId: string
   readonly sampled: boolean
@@ -84,9 +86,9 @@ class JoinedTrace implements Trace {
     private readonly traces: readonly Trace[],
     private readonly safely: Safely,
   ) {
-    const seen = traces.find(({ sampled }) => sampled) ?? traces[0]
-    this.traceId = seen?.traceId ?? ''
-    this.sampled = seen?.sampled === true
+    const shown = traces.find(({ sampled }) => sampled) ?? traces[0]
+    this.traceId = shown?.traceId ?? ''
+    this.sampled = shown?.sampled === true
   }
 
   get headers(): OutgoingHeaders {
@@ -106,7 +108,7 @@ class JoinedTrace implements Trace {
   }
 }
 
-/** The caller's own, where no tracer decides. */
+/** The trace id of the caller, for requests without a tracer. */
 export const traceIdIn = (traceparent: unknown): string | undefined =>
   typeof traceparent === 'string'
     ? /^00-((?!0{32})[\da-f]{32})-[\da-f]{16}-/.exec(traceparent)?.[1]

@@ -12,8 +12,8 @@ const MAX_SUBJECT = 256
 export const routeOf = ({ routeOptions }: FastifyRequest): string => routeOptions.url ?? 'unknown'
 
 /**
- * What the log has of a request that has ended. Field by field: this may run for each call, and to spread parts that may be
- * missing takes as long as all else of its line.
+ * The log fields of a request that has ended. Sets field by field: this may run for each call, and spreading optional
+ * parts takes as long as the rest of the log line.
  */
 export function fieldsOf(ended: EndedRequest): Readonly<Record<string, unknown>> {
   const { request, status, durationMs, bytes, aborted } = ended
@@ -32,12 +32,12 @@ export function fieldsOf(ended: EndedRequest): Readonly<Record<string, unknown>>
   return fields
 }
 
-/** Of a body that was read, where the headers tell nothing: older clients send none. */
+/** The call, by its headers; older clients send none, and then by the body if it was read. */
 function calledBy(request: FastifyRequest): McpHeaders {
-  const told = mcpHeaders(request.headers)
-  const message = told.mcpMethod === undefined ? messageRead(request) : undefined
+  const fromHeaders = mcpHeaders(request.headers)
+  const message = fromHeaders.mcpMethod === undefined ? messageRead(request) : undefined
   const call = message?.isBatch === false ? message.calls[0] : undefined
-  if (call === undefined || call.method === '') return told
+  if (call === undefined || call.method === '') return fromHeaders
   const [subject] = call.subjects
   const mcpMethod = call.method.slice(0, MAX_SUBJECT)
   return { mcpMethod, ...(subject !== undefined && { mcpName: subjectName(subject) }) }

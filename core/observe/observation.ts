@@ -10,12 +10,11 @@ declare module 'fastify' {
   }
 }
 
-/** Has all requests of an application begin with a place for it. */
 export function decorateObserved(app: FastifyInstance): void {
   app.decorateRequest(OBSERVED, undefined)
 }
 
-/** What is known of a request for observers; `undefined` when nobody observes it. */
+/** The record of a request for observers; `undefined` if the list has no observer for it. */
 export const observationOf = (request: FastifyRequest): ObservedRequest | undefined => request[OBSERVED]
 
 export function observe(observed: ObservedRequest): void {
@@ -24,7 +23,7 @@ export function observe(observed: ObservedRequest): void {
   setCallObserver(request, observed)
 }
 
-/** Runs a part of a request that may take time of its own, for its trace. */
+/** Runs a step of a request as a part of its trace, which shows the time that the step takes. */
 export function timed<T>(request: FastifyRequest, name: string, run: () => T): T {
   const observed = request[OBSERVED]
   return observed === undefined ? run() : observed.time(name, run)

@@ -3,16 +3,15 @@ import { GatewayError } from '../contract/errors.js'
 import type { McpMessage } from '../contract/message.js'
 import { messageRead, readMessageFrom } from '../mcp/message.js'
 
-/** To parse more would hold all other requests. */
+/** Longer bodies are not parsed: parsing would block all other requests. */
 export const MAX_OBSERVED_BODY = 1024 * 1024
-/** So much may wait until its request has ended. */
+/** Up to this length a body may wait, unparsed, until its request has ended. */
 const MAX_WAITING = 16 * 1024
 
-/** The body of a request that is observed: parsed when somebody asks what it calls. */
+/** The body of an observed request, parsed when an observer first reads the message. */
 export class ObservedBody {
-  /** While nobody has asked. */
   unparsed: Buffer | undefined
-  /** It is passed on as it comes: what it calls is known at its end. */
+  /** The gateway passes the body on as it arrives: its calls are known only at its end. */
   isComing = false
   private failure: string | undefined
 
@@ -23,7 +22,7 @@ export class ObservedBody {
     return messageRead(this.request)
   }
 
-  /** Why it could not be read. */
+  /** The cause why the body could not be read. */
   get unreadable(): string | undefined {
     this.parse()
     return this.failure
@@ -33,7 +32,7 @@ export class ObservedBody {
     return this.unparsed !== undefined && this.unparsed.length <= MAX_WAITING
   }
 
-  /** Whether there is anything to parse. Only a POST calls something. */
+  /** Takes the body, and returns whether there is anything to parse. Only a POST has calls. */
   take(body: Buffer | undefined): boolean {
     if (messageRead(this.request) !== undefined) return false
     const isRead = body !== undefined && body.length <= MAX_OBSERVED_BODY && this.request.method === 'POST'

@@ -11,9 +11,9 @@ import { Beginning, headersOf, type Safely, startTrace, TRACER_FAILED, traceIdIn
 import { causeOf, ObservedBody } from './observed-body.js'
 
 /** The route of a request, as it was declared. */
-interface RequestPlace {
-  readonly route: string
-  /** Its requests go to an MCP server. */
+interface ObservedRoute {
+  readonly url: string
+  /** Whether its requests go to an MCP server. */
   readonly isMcp: boolean
 }
 
@@ -22,27 +22,23 @@ interface OpenPart {
   readonly startedAt: number
 }
 
-/**
- * Collects what audit sinks, tracers and metrics are told of one request when it has ended. Its lists are made when there is
- * something in them: V8 allocates lists that are made for each request as old objects, and what such a one holds stays
- * until the next full collection.
- */
+/** Collects the data of one request that audit sinks, tracers and metrics get when it has ended. */
 export class ObservedRequest implements CallObserver {
-  // Of each request anew, for its trace: since the start the clock may have been set, or the machine have slept.
+  // Read for each request: since the gateway's start the clock may have been set, or the machine may have slept.
   private readonly startedAt: number
   private readonly origin: number
   refusal: Refusal | undefined
-  /** That of the error reply. */
+  /** The code of the error reply. */
   errorCode: string | undefined
   isAnswerUnread = false
-  /** While it is not decided whether it is let in. */
+  /** Defined until the gate has decided about the request. */
   admission: Promise<void> | undefined
   changes: PublishedChange[] | undefined
   readonly body: ObservedBody
-  /** By the ids of the calls: what failed, or that they have their answer. */
+  /** By the id of each answered call: its failure, or undefined for a success. */
   private answers: Map<McpCall['id'], CallFailure | undefined> | undefined
   private failureOfRest: CallFailure | undefined
-  /** Of the first error of JSON-RPC that an answer tells. */
+  /** The code of the first JSON-RPC error among the answers. */
   private rpcCode: number | undefined
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
@@ -52,11 +48,11 @@ export class ObservedRequest implements CallObserver {
 
   constructor(
     readonly reply: FastifyReply,
-    readonly place: RequestPlace,
+    readonly route: ObservedRoute,
     private readonly tracer: Tracer | undefined,
-    /** Somebody wants to know what became of calls: metrics, or audits. */
+    /** Whether metrics or audits need the results of calls. */
     readonly wantsCalls: boolean,
-    /** Takes the tools that an answer to `tools/list` names, where somebody counts calls by them. */
+    /** Gets the tools that an answer to `tools/list` names, where metrics count calls by tool. */
     readonly toolsListed: ((names: Iterable<string>) => void) | undefined,
     private readonly safely: Safely,
   ) {
@@ -65,35 +61,34 @@ export class ObservedRequest implements CallObserver {
     this.origin = tracer === undefined ? 0 : this.startedAt - performance.now()
   }
 
-  /** What the body calls, as far as somebody has read it. */
   get message(): McpMessage | undefined {
     return this.body.message
   }
 
-  /** Nobody is in a hurry to be told how it ended: a trace is that somebody will look at. */
+  /** Whether the end may be reported in a batch: only a sampled trace is exported at once. */
   get canWait(): boolean {
     return this.started?.sampled !== true
   }
 
-  /** Its trace wants to know how it ended. */
+  /** Whether the trace has an `end`. */
   get wantsEnd(): boolean {
     return this.started?.end !== undefined
   }
 
-  /** Whoever sends the request on has its body, or has not kept it; what goes on as it comes it may have at the end. */
+  /** The forwarder has read the body, before or after it was sent on; `undefined` if it has not kept it. */
   bodyRead(body: Buffer | undefined): void {
     if (!this.body.take(body)) return
-    // Nobody looks at what a trace calls that is not sampled, and parsing is most of what that would cost.
+    // A trace that is not sampled needs no message, and parsing would be most of its cost.
     if (this.intoMeta || (this.wantsAnswers && !(this.canWait && this.body.isSmall))) this.body.parse()
     if (!this.wantsAnswers) this.body.unparsed = undefined
   }
 
-  /** What the target gets of the trace, in place of what the caller sent: each attempt may get something else. */
+  /** The trace headers for the target, instead of the caller's. They may differ at each attempt. */
   get traceHeaders(): OutgoingHeaders {
     return headersOf(this.started, this.safely)
   }
 
-  /** These headers are written into the body too. */
+  /** Whether the trace headers are written into the body too. */
   get intoMeta(): boolean {
     return this.started?.intoMeta === true
   }
@@ -103,12 +98,11 @@ export class ObservedRequest implements CallObserver {
     return id === undefined || id === '' ? traceIdIn(this.reply.request.headers['traceparent']) : id
   }
 
-  /** Of a trace that somebody will be able to look at. */
   get sampledTraceId(): string | undefined {
     return this.started?.sampled === true ? this.started.traceId : undefined
   }
 
-  /** The request goes to the target, perhaps not for the first time. */
+  /** The request is sent to the target, perhaps not for the first time. */
   sent(): void {
     if (this.tracer !== undefined && this.trace?.sampled !== false) this.sentAt ??= this.now()
   }
@@ -120,32 +114,33 @@ export class ObservedRequest implements CallObserver {
     this.sentAt = undefined
   }
 
-  /** The call with this id was answered, perhaps by a failure. */
   callAnswered(id: McpCall['id'], failure: CallFailure | undefined, rpcCode?: number): void {
     this.rpcCode ??= rpcCode
     this.answers ??= new Map()
     this.answers.set(id, failure ?? this.answers.get(id))
   }
 
-  /** No answer names them: the server could not read an id, has refused a batch as a whole, or their stream was ended. */
+  /**
+   * All calls without an answer of their own failed: the server could not read an id, or refused a whole batch, or
+   * their stream was ended.
+   */
   restFailed(failure: CallFailure, rpcCode?: number): void {
     this.rpcCode ??= rpcCode
     this.failureOfRest = failure
   }
 
-  /** Nobody waits for more: each call has its answer, or is a subscription, which lasts until its caller ends it. */
+  /** Whether each call has its answer, or is a subscription, which lasts until its caller ends it. */
   get isAnswered(): boolean {
     const isOver = ({ kind, id, method }: McpCall): boolean =>
       kind !== 'request' || method === SUBSCRIPTION || this.answers?.has(id) === true
     return this.message?.calls.every(isOver) === true
   }
 
-  /** Whether it matters to anybody what an answer with status 200 says. */
+  /** Whether any observer needs the content of answers with status 200. */
   get wantsAnswers(): boolean {
     return this.wantsCalls || this.started?.sampled === true
   }
 
-  /** What the answer says of the calls is not known. */
   answerNotRead(): void {
     this.isAnswerUnread = true
   }
@@ -181,12 +176,12 @@ export class ObservedRequest implements CallObserver {
     )
   }
 
-  /** What has not ended yet ends with the request. */
+  /** Ends the trace, and with it the parts that are still open. */
   end(status: number, { outcome, causes }: Pick<TraceEnd, 'outcome' | 'causes'>): void {
     const { started } = this
     if (started === undefined) return
     const rpcCode = causes[0] === 'rpc_error' ? this.rpcCode : undefined
-    // What is allowed may have causes too.
+    // An allowed request may have causes too, which are no failures.
     this.targetEnded(outcome === 'allowed' ? undefined : (rpcCode?.toString() ?? causes[0]))
     for (const { name, startedAt } of this.open ?? []) this.addPart(name, startedAt, causes[0] ?? 'aborted')
     this.open = undefined
@@ -203,15 +198,14 @@ export class ObservedRequest implements CallObserver {
       this.trace = startTrace(tracer, new Beginning(this.reply.request, this.startedAt, this.body))
     }, TRACER_FAILED)
     this.parts = undefined
-    for (const part of parts ?? []) this.tell(part)
+    for (const part of parts ?? []) this.addToTrace(part)
     return this.trace
   }
 
   private addPart(name: string, startedAt: number, failure: string | undefined): void {
-    // Nobody will look at it.
     if (this.trace?.sampled === false) return
     const part = { name, startedAt, endedAt: this.now(), ...(failure !== undefined && { failure }) }
-    if (this.state !== 'waiting') this.tell(part)
+    if (this.state !== 'waiting') this.addToTrace(part)
     else {
       this.parts ??= []
       this.parts.push(part)
@@ -222,11 +216,11 @@ export class ObservedRequest implements CallObserver {
     return this.origin + performance.now()
   }
 
-  private tell(part: TracePart): void {
+  private addToTrace(part: TracePart): void {
     const { trace } = this
     if (trace !== undefined && this.state !== 'ended') this.safely(() => trace.part?.(part), TRACER_FAILED)
   }
 }
 
-/** Milliseconds: what took less time was there already, such as the verdict on a token. */
+/** Milliseconds: a shorter step found its result in a cache, such as the verdict on a token. */
 const SHORTEST_PART = 0.1

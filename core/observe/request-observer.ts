@@ -28,14 +28,14 @@ export interface Observers {
   readonly telemetry: () => readonly Telemetry[]
 }
 
-/** A request as it was when it had ended, whether or not anybody looks at what it calls. */
+/** The state of a request at its end; `observed` is undefined if no observer needs its calls. */
 interface Ended extends Omit<RequestEnd, 'observed'> {
   readonly observed: ObservedRequest | undefined
   readonly elapsedMs: number
 }
 
-/** A fault of the gateway, or of what a plugin said of the request. */
-const NOT_TOLD = 'an ended request was not audited, measured or traced in full'
+/** The cause is a fault of the gateway, or in data that a plugin gave about the request. */
+const REPORT_FAILED = 'an ended request was not audited, measured or traced in full'
 
 /** Counts, logs, audits and traces requests. Labels are routes as declared, never requested paths. */
 export class RequestObserver {
@@ -45,8 +45,8 @@ export class RequestObserver {
   private readonly calls: CallMetrics
   private readonly endedRequests: EndedRequests
   private readonly batch = new EndedBatch<Ended>(
-    (end) => this.tell(end),
-    (err) => this.failed(NOT_TOLD, err),
+    (end) => this.report(end),
+    (err) => this.failed(REPORT_FAILED, err),
   )
   private readonly auditThrottle = new AuditThrottle((event) => {
     for (const sink of this.observers.auditSinks()) this.runSafely(() => sink(event), 'an audit sink failed')
@@ -73,13 +73,13 @@ export class RequestObserver {
       'Requests that have ended on the main port; 499: the client left before its response began',
       ['method', 'route', 'status'],
     )
-    this.duration = meter.histogram('http_request_duration_seconds', 'Time until the answer was sent', [
+    this.duration = meter.histogram('http_request_duration_seconds', 'Time until the response was sent', [
       'route',
     ])
     this.refusals = meter.counter('refusals_total', 'Requests refused at the gate', ['provider', 'cause'])
   }
 
-  /** Called for each request before anything looks at it. */
+  /** Called for each request before any other hook. */
   readonly begun = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -93,24 +93,27 @@ export class RequestObserver {
     const isObserved = wantsCalls || tracer !== undefined
     if (isObserved) {
       const toolsListed = isMeasured ? this.calls.toolsListed : undefined
-      observe(new ObservedRequest(reply, { route, isMcp }, tracer, wantsCalls, toolsListed, this.runSafely))
+      observe(
+        new ObservedRequest(reply, { url: route, isMcp }, tracer, wantsCalls, toolsListed, this.runSafely),
+      )
     }
     if (wantsCalls || isMeasured) this.batch.begun()
     if (isObserved || isMeasured || accessSinks().length > 0) this.endedRequests.watch(reply)
   }
 
-  /** Whether somebody audits requests. */
+  /** Whether the list has audit sinks. */
   readonly audits = (): boolean => this.observers.auditSinks().length > 0
 
-  /** Counts and logs a refusal. The reasons are for the log and observers alone, and never for the caller. */
+  /** Counts and logs a refusal. Only the log and observers get the reasons, never the caller. */
   readonly refused = (refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     const { code, reasons, statusCode: status } = refusal
     const first = reasons.find(({ cause }) => cause !== 'foreign') ?? reasons[0]
     const { provider = 'gate', cause = code.toLowerCase() } = first ?? {}
     const kind = { refused: code, status, provider, cause, route: routeOf(request) }
     const extra = { reasons, method: request.method, err: refusal.cause }
-    // Clients ask without a token first, to be told where to get one; browsers ask for icons. A dispatched request that
-    // has no token is a part of one that has a line of its own; a token that was refused has its reasons here alone.
+    // No warning without a token: clients request without one first, to learn where to get one, and browsers request
+    // icons. A dispatched request without a token is a part of another request, which has a log line of its own. For a
+    // refused token this line is the only one with the reasons.
     const level = code !== 'UNAUTHORIZED' ? 'warn' : isDispatched(request) ? 'debug' : 'info'
     markRefused(reply)
     onceEnded(reply, (ended) =>
@@ -125,13 +128,13 @@ export class RequestObserver {
     if (isLate) this.auditLate(observed)
   }
 
-  /** The response is an error reply with this code. */
+  /** Called when the response is an error reply with this code. */
   readonly errorReplied = (code: string, request: FastifyRequest): void => {
     const observed = observationOf(request)
     if (observed !== undefined) observed.errorCode = code
   }
 
-  /** Audits what a request changed, once it is known what its caller was told. */
+  /** Audits a change that a request made, once its response has ended. */
   readonly published = (server: PublishedChange, request: FastifyRequest): void => {
     const observed = observationOf(request)
     if (observed === undefined) return
@@ -141,7 +144,9 @@ export class RequestObserver {
     if (isLate) this.auditLate(observed)
   }
 
-  /** Its caller is gone, and the request is audited without what comes now, and before it. */
+  /**
+   * Whether the caller has gone: then flushes the batch, so that the request's first event comes before the late one.
+   */
   private isLate({ reply }: ObservedRequest): boolean {
     const { destroyed } = reply.raw
     if (destroyed) this.batch.flush()
@@ -154,7 +159,7 @@ export class RequestObserver {
     )
   }
 
-  /** Nobody who observes it is there for long: what has ended is told at once, from now on too. */
+  /** Reports ended requests at once, now and from now on: the observers stop soon. */
   stop(): void {
     this.batch.stop()
     for (const end of this.undecided) this.hasEnded(end)
@@ -162,7 +167,6 @@ export class RequestObserver {
     this.auditThrottle.stop()
   }
 
-  /** Known once the list is complete. */
   private tracer(): Tracer | undefined {
     const tracers = this.observers.tracers()
     if (tracers.length > 0) this.joined ??= joinedTracer(tracers, this.runSafely)
@@ -173,40 +177,40 @@ export class RequestObserver {
     const { request } = ended
     const observed = observationOf(request)
     const admission = observed?.admission
-    // Read now: its connection goes on, or is closed.
+    // Read now: later the connection serves another request, or is closed.
     const { status, durationMs, aborted } = ended
     const end = { observed, request, status, durationMs, aborted, at: Date.now(), elapsedMs }
     if (admission === undefined) this.hasEnded(end)
     else this.endedEarly(end, admission)
   }
 
-  /** What it calls is perhaps not let in. */
+  /** The response has ended before the gate has decided: the report waits for its decision. */
   private endedEarly(end: Ended, admission: Promise<void>): void {
     this.undecided.add(end)
     void admission.then(() => this.undecided.delete(end) && this.hasEnded(end))
   }
 
   private hasEnded(end: Ended): void {
-    const isTold = this.isTold(end.observed)
-    if (isObserved(end) && !(isTold && end.observed.canWait)) this.endTraceSafely(end)
-    if (isTold) this.batch.ended(end)
+    const isReported = this.isReported(end.observed)
+    if (isObserved(end) && !(isReported && end.observed.canWait)) this.endTraceSafely(end)
+    if (isReported) this.batch.ended(end)
   }
 
-  /** Whether it is told of besides its trace: it is measured, or audited. */
-  private isTold(observed: ObservedRequest | undefined): boolean {
+  /** Whether the request is measured or audited. */
+  private isReported(observed: ObservedRequest | undefined): boolean {
     return observed?.wantsCalls === true || this.observers.telemetry().length > 0
   }
 
   private endTraceSafely(end: RequestEnd): void {
-    this.runSafely(() => endTrace(end), NOT_TOLD)
+    this.runSafely(() => endTrace(end), REPORT_FAILED)
   }
 
-  private tell(end: Ended): void {
+  private report(end: Ended): void {
     const isMeasured = this.observers.telemetry().length > 0
     if (isMeasured) this.measure(end)
     if (!isObserved(end)) return
     const { observed, durationMs } = end
-    if (isMeasured && observed.place.isMcp) this.calls.record(observed, durationMs, resultOf(end))
+    if (isMeasured && observed.route.isMcp) this.calls.record(observed, durationMs, resultOf(end))
     if (observed.canWait) endTrace(end)
     this.audit(end)
   }
@@ -216,7 +220,7 @@ export class RequestObserver {
     if (status === 101) return
     const route = routeOf(request)
     this.count(1, { method: request.method, route, status: String(status) })
-    // How long a client waits before it leaves says nothing about an answer.
+    // The time until a client leaves is not the time of a response.
     if (!aborted) this.duration(elapsedMs / 1000, { route }, observed?.sampledTraceId)
   }
 

@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
-/** The one form of an address: without a zone, in lower case, and IPv4 also where it is mapped into IPv6. */
+/** The canonical form of an address: without a zone, in lower case, and IPv4 also for an address that IPv6 maps. */
 export function normalizedAddress(text: string): string | undefined {
   if (isIPv4(text)) return text
   const [address = ''] = text.split('%', 1)
@@ -38,7 +38,7 @@ export function addressRange() {
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
-/** A set of addresses; a text that is no range is none of it. */
+/** A set of addresses. A text that is no range adds no address. */
 export class AddressRanges {
   private readonly list = new BlockList()
 

@@ -12,8 +12,8 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Whether a URL's host is this machine or an address of a private or link-local network (RFC 1918, RFC 3927, RFC 4193),
- * where plain text stays inside. Undefined for a name: it is judged by what it resolves to.
+ * Whether a URL's host is this machine or an address of a private or link-local network (RFC 1918, RFC 3927, RFC
+ * 4193), where plain text stays inside. Undefined for a name: the addresses that it resolves to decide.
  */
 export function isInLocalNetwork(url: URL): boolean | undefined {
   const address = addressIn(url)
@@ -35,7 +35,7 @@ function isPublicIPv6(address: IPv6): boolean {
   return (address.parts[0] ?? 0) >> 13 === 1 && address.range() === 'unicast'
 }
 
-/** The IPv4 addresses that a translator would use for an IPv6 address: these decide whether it is public. */
+/** The IPv4 addresses that a translator would use for an IPv6 address: they decide whether it is public. */
 function embeddedIPv4({ parts }: IPv6): IPv4[] {
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = parts
   const zeros = (...words: readonly number[]) => words.every((word) => word === 0)
@@ -69,6 +69,9 @@ export function namesLoopback(url: URL): boolean {
   return /(?:^|\.)localhost\.?$/.test(url.hostname)
 }
 
-/** Whether a listener on this host is reachable from this machine only. Of the names only `localhost`: others may resolve to anything. */
+/**
+ * Whether only this machine reaches a listener on this host. The only name is `localhost`: other names may resolve
+ * to anything.
+ */
 export const isLoopbackHost = (host: string): boolean =>
   host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && ipaddr.parse(host).range() === 'loopback')

@@ -1,10 +1,10 @@
-/** Limits the bytes that are kept at one time, of all bodies, or of all responses, together. */
+/** Limits the bytes that the gateway keeps at one time, of all bodies or all responses together. */
 export class ByteBudget {
   private reserved = 0
 
   constructor(private readonly limit: number) {}
 
-  /** Reserves that many bytes until they are freed; `false` when there is no room. */
+  /** Reserves bytes until `free`; returns `false` when the budget has no room. */
   reserve(bytes: number): boolean {
     if (this.reserved + bytes > this.limit) return false
     this.reserved += bytes

@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { parseSize } from './byte-size-text.js'
 
-/** An option that holds a number of bytes, at least `least` unless it is 0. It is written as `100MiB`; the plugin gets bytes. */
+/**
+ * An option that holds a number of bytes: 0, or at least `least`. The operator writes `100MiB`; the plugin gets
+ * bytes.
+ */
 export function byteSize(least = 1) {
   const expected = `expected 0, or a number of bytes of at least ${least}, such as 64KiB or 100MiB`
   return z

@@ -2,8 +2,9 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { messageOf } from './message-of.js'
 
-// One without an end is there too: a file that is half written, or was cut off by a full disk, trusts fewer than it names.
-// With whole lines: where files were joined without a line break, TLS reads none from there on.
+// Also matches a certificate without an end: a file that is half written, or cut off by a full disk, would otherwise
+// trust fewer authorities than it names. It matches whole lines: where files were joined without a line break, TLS
+// reads no certificate from there on.
 const CERTIFICATE = /^.*-----BEGIN CERTIFICATE-----[^-]*(?:-----END CERTIFICATE-----.*)?/gm
 
 /** The certificates of a PEM text in their order; none when one of them cannot be read. */
@@ -15,13 +16,13 @@ export function certificatesIn(text: string): readonly X509Certificate[] {
   }
 }
 
-/** What is wrong with the certificate and the private key of one side of TLS. */
+/** The faults of the certificate and the private key of one side of TLS. */
 export interface KeyPairFaults {
   readonly cert?: string
   readonly key?: string
 }
 
-/** Looks at both, so that everything is reported at once; one that is missing is not looked at. */
+/** Checks both, so that all faults are reported at once; a missing one is not checked. */
 export function keyPairFaults(cert: string | undefined, key: string | undefined): KeyPairFaults {
   const own = cert === undefined ? undefined : certificatesIn(cert)[0]
   const read = key === undefined ? undefined : readKey(key)
@@ -34,17 +35,17 @@ export function keyPairFaults(cert: string | undefined, key: string | undefined)
 }
 
 const otherKey = (certificate: X509Certificate): string =>
-  `is not the key of the certificate, which is for ${namesOf(certificate)}: the first certificate of the file counts`
+  `is not the key of the first certificate in the file, which is for ${namesOf(certificate)}`
 
 const NO_CERTIFICATE =
-  'expected PEM certificates (-----BEGIN CERTIFICATE-----), each of them readable and with lines of its own'
+  'expected PEM certificates (-----BEGIN CERTIFICATE-----), each readable and on its own lines'
 
-/** What is wrong with a PEM text of authorities, with which nobody at all would be trusted. */
+/** The fault of a PEM text of authorities with which TLS would trust no certificate. */
 export function authoritiesFault(text: string): string | undefined {
   const certificates = certificatesIn(text)
   if (certificates.length === 0) return NO_CERTIFICATE
   if (certificates.some(({ subject, issuer }) => subject === issuer)) return undefined
-  return 'holds no root authority: without the root that it comes from, TLS trusts no intermediate one; add its certificate'
+  return 'holds no root authority: TLS trusts an intermediate authority only with its root; add the certificate of the root'
 }
 
 function readKey(text: string): { readonly key?: KeyObject; readonly fault?: string } {
@@ -60,7 +61,7 @@ const ENCRYPTED = {
   fault: 'is encrypted: expected a key without a passphrase, as `openssl pkey -in OLD -out NEW` writes it',
 }
 
-// OpenSSL has rules of its own, such as for keys that are too short.
+// OpenSSL has further rules, such as one against keys that are too short.
 function contextFault(cert: string, key: string): KeyPairFaults {
   try {
     createSecureContext({ cert, key })
@@ -70,11 +71,11 @@ function contextFault(cert: string, key: string): KeyPairFaults {
   }
 }
 
-/** Whom a certificate is for, as far as it says so. */
+/** The names that a certificate is for, as far as it has any. */
 export const namesOf = ({ subjectAltName, subject }: X509Certificate): string =>
-  subjectAltName ?? subject?.replaceAll('\n', ', ') ?? 'nobody'
+  subjectAltName ?? subject?.replaceAll('\n', ', ') ?? 'no name'
 
-/** Those that are not valid at a time, and why. */
+/** The reasons why certificates are not valid at a time. */
 export function outOfDate(certificates: readonly X509Certificate[], now = Date.now()): readonly string[] {
   return certificates.flatMap((certificate) => {
     const { validFrom, validTo } = certificate

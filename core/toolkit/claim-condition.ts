@@ -4,23 +4,23 @@ import { isJsonObject } from './json-object.js'
 
 export type ClaimValue = string | number | boolean
 
-/** Names of claims, and what each has to be or to hold. */
+/** Names of claims, with the values of which each claim has to be or to hold one. */
 export type ClaimCondition = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>
 
-// The second is its name at Entra and Okta.
+// Entra and Okta call the claim `scp`.
 const SCOPES = ['scope', 'scp']
 
 const EXPECTED =
   'expected a text that is not empty, a number, true or false, or a list of them with at least one'
 
-// An empty claim says nothing of its caller: it would hold for all whom the issuer knows little of.
+// Issuers leave claims empty when they know little of a caller: an empty value would match all of these callers.
 const value = z.union([z.string().min(1), z.number(), z.boolean()])
 
-/** An option that asks for claims: every claim named has to match. */
+/** An option that requires claims: every named claim has to match. */
 export function claimCondition() {
   return z.preprocess(
     (written, context) => {
-      // Zod leaves out this name: what remained of the condition would hold for more callers than were meant.
+      // Zod drops this name, and the rest of the condition would match more callers than the operator meant.
       if (isJsonObject(written) && Object.hasOwn(written, '__proto__'))
         context.addIssue({ code: 'custom', message: '"__proto__" is not the name of a claim' })
       return written
@@ -36,7 +36,7 @@ export function claimCondition() {
             code: 'custom',
             message: 'names no claim: write at least one, such as { groups: [writers] }',
           })
-        // It is compared word by word, and would never match.
+        // Scopes are compared word by word, so this value would never match.
         for (const name of SCOPES)
           if (valuesOf(condition[name]).some((text) => /[ ]|^$/.test(`${text}`)))
             context.addIssue({
@@ -48,7 +48,7 @@ export function claimCondition() {
   )
 }
 
-/** Whether an identity has every claim named, with one of its values. Nobody has none. */
+/** Whether an identity has every named claim, with one of its values. A caller without an identity has none. */
 export const matchesClaims = (condition: ClaimCondition, identity: Identity | undefined): boolean =>
   unmatchedClaims(condition, identity).length === 0
 
@@ -69,17 +69,17 @@ function holdsOne(claim: unknown, values: readonly ClaimValue[]): boolean {
   return values.some((wanted) => (Array.isArray(claim) ? claim.includes(wanted) : claim === wanted))
 }
 
-/** The claim of this name or, where there is none, what stands at this path of names with dots between them. */
+/** The claim of this name or, without one, the value at this path of names with dots between them. */
 function claimOf({ claims, scopes }: Identity, name: string): unknown {
-  // A `deny` must hold whatever the token calls them.
+  // A `deny` must match whichever claim the token uses for scopes.
   if (SCOPES.includes(name)) return [...(scopes ?? []), ...wordsOf(claims[name])]
-  let here: unknown = claims
+  let found: unknown = claims
   for (const part of Object.hasOwn(claims, name) ? [name] : name.split('.')) {
-    // Only what the token says: every object has a `constructor` that it does not say.
-    if (!isJsonObject(here) || !Object.hasOwn(here, part)) return undefined
-    here = here[part]
+    // Own members only: every object inherits a `constructor` that the token does not have.
+    if (!isJsonObject(found) || !Object.hasOwn(found, part)) return undefined
+    found = found[part]
   }
-  return here
+  return found
 }
 
 // RFC 8693, 4.2: one text with spaces between the scopes.

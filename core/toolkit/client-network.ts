@@ -1,8 +1,11 @@
 import { isIPv6 } from 'node:net'
 
-/** What counts as one client: of IPv6 the first 64 bits, since a customer has at least all addresses below them. */
+/**
+ * The network that counts as one client: the first 64 bits of IPv6, since a customer has at least all addresses
+ * below them.
+ */
 export function networkOf(address: string): string {
-  // IPv4 in the form of IPv6 is one address.
+  // An IPv6 address that maps IPv4 is one address.
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('::')
   const groups = head === '' ? [] : head.split(':')

@@ -1,9 +1,10 @@
 import { networkOf } from './client-network.js'
 
-// What callers send may cost them nothing: with more requests at once, they could flood a provider through the gateway.
+// Sending may cost callers nothing: with more requests at once, they could flood a provider through the gateway.
 const MAX_ACTIVE = 256
 const MAX_QUEUED = 256
-// So that no client uses up either. All callers behind a proxy that is not trusted share this.
+// So that no client uses up the active requests or the queue. All callers behind a proxy that is not trusted share
+// this limit.
 const MAX_PER_CLIENT = 64
 const MAX_WAIT = 2_000
 
@@ -18,7 +19,10 @@ export class ConcurrencyLimit {
   private readonly queue = new Set<QueuedRequest>()
   private total = 0
 
-  /** Admits a request for a client, by its address or name, until the result is called; `undefined` when it is not admitted in time. */
+  /**
+   * Admits a request for a client, by its address or name, until the returned function is called; `undefined` when
+   * no slot becomes free in time.
+   */
   acquire(addressOrName: string): (() => void) | Promise<(() => void) | undefined> | undefined {
     const client = networkOf(addressOrName)
     if (this.total < MAX_ACTIVE && this.activeOf(client) < MAX_PER_CLIENT) return this.start(client)
@@ -56,7 +60,7 @@ export class ConcurrencyLimit {
     }
   }
 
-  /** Starts the queued request whose client has the fewest active ones, of these the oldest. */
+  /** Starts the oldest queued request of the clients that have the fewest active requests. */
   private startNext(): void {
     let next: QueuedRequest | undefined
     let fewest = MAX_PER_CLIENT

@@ -1,4 +1,7 @@
-/** Waits for `work`, at most `limit` milliseconds and until `signal` aborts: `late` makes the error to throw. */
+/**
+ * Waits for `work`, at most `limit` milliseconds and until `signal` aborts. `late` makes the error to throw after
+ * the limit.
+ */
 export async function within<T>(
   limit: number,
   work: PromiseLike<T>,
@@ -21,18 +24,18 @@ export async function within<T>(
   }
 }
 
-/** Waits until `work` is done or has failed, at most `limit` milliseconds. */
+/** Waits until `work` has succeeded or failed, at most `limit` milliseconds. */
 export const waitAtMost = (limit: number, work: PromiseLike<unknown>): Promise<void> =>
   within(limit, work, () => new Error('late')).then(
     () => {},
     () => {},
   )
 
-/** Whether a result comes later. Awaiting one that is there would cost a turn of the event loop. */
+/** Whether a result is a promise. Awaiting a value that is no promise would cost a turn of the event loop. */
 export const isPromise = <T>(result: T | PromiseLike<T>): result is PromiseLike<T> =>
   typeof (result as { then?: unknown } | null | undefined)?.then === 'function'
 
-/** Runs an observer: what it throws or rejects with goes to `failed` and no further. */
+/** Runs an observer: passes its error or rejection to `failed`, and throws nothing. */
 export function runSafely(observe: () => unknown, failed: (error: unknown) => void): void {
   try {
     const result = observe()

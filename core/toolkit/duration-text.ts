@@ -18,7 +18,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined
 }
 
-/** Milliseconds as `parseDuration` reads them. */
+/** The text that `parseDuration` reads as these milliseconds. */
 export function durationText(milliseconds: number): string {
   let rest = milliseconds
   let text = ''

@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { durationText, parseDuration } from './duration-text.js'
 
-/** Milliseconds that a timer may be asked to wait. Node takes 2³¹ and more for 1, and would fire at once. */
+/** The most milliseconds that a timer can wait. Node takes 2³¹ and more for 1, and would fire at once. */
 export const LONGEST_WAIT = 596 * 3_600_000
 
 const EXPECTED = 'expected a duration such as 30s, 5m or 1h30m'
 
-/** An option that holds a span of time, at most `longest` milliseconds. It is written as `30s`; the plugin gets milliseconds. */
+/**
+ * An option that holds a duration, at most `longest` milliseconds. The operator writes `30s`; the plugin gets
+ * milliseconds.
+ */
 export function duration(longest = Number.MAX_SAFE_INTEGER) {
   return z.union([z.string(), z.literal(0)], { error: EXPECTED }).transform((written, context) => {
     const milliseconds = written === 0 ? 0 : parseDuration(written)

@@ -2,15 +2,15 @@ interface Timed<T> {
   readonly value: T
   /** Milliseconds since the epoch. */
   readonly until: number
-  /** The same by the monotonic clock: the value expires at whichever comes first. */
+  /** The same by the monotonic clock: the value expires at the earlier of the two. */
   readonly deadline: number
   /** Whether it was read since it was last moved to the end of the queue. */
   wasRead: boolean
 }
 
 /**
- * A bounded cache of values, each with its own expiry. When it is full, the oldest values that were not read meanwhile
- * are evicted (second chance): reading moves nothing. The key for a secret is its hash.
+ * A bounded cache of values, each with its own expiry. When it is full, it evicts the oldest values that were not
+ * read since (second chance): a read moves no entry. For a secret, use its hash as the key.
  */
 export class ExpiringMap<T> {
   private readonly entries = new Map<string, Timed<T>>()
@@ -35,14 +35,14 @@ export class ExpiringMap<T> {
     this.entries.set(key, { value, until, deadline: performance.now() + until - Date.now(), wasRead: false })
   }
 
-  // Many at once: a map finds its oldest by stepping over all that were deleted before.
+  // Evicts many at once: a map finds its oldest entry by stepping over all entries that were deleted before.
   private evict(): void {
     const least = this.capacity - Math.ceil(this.capacity / 50)
     for (const [oldest, one] of this.entries) {
       if (this.entries.size <= least) break
       this.entries.delete(oldest)
       if (!one.wasRead || isExpired(one)) continue
-      // It moves to the end of the queue once: the second time it counts as unread.
+      // The entry moves to the end of the queue once: the second time it counts as unread.
       one.wasRead = false
       this.entries.set(oldest, one)
     }

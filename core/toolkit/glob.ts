@@ -1,6 +1,6 @@
-// By hand, and no regular expressions made of patterns: those take time that grows with the square of the name and worse.
+// By hand: regular expressions made of patterns take time that grows with the square of the name, or faster.
 
-/** What a pattern with `*` for any run of characters has between its stars: one text when it has none. */
+/** A pattern with `*` for any run of characters, as the texts between its stars: one text when it has no star. */
 export type Glob = readonly [string, ...string[]]
 
 export function globOf(pattern: string, wildcard = '*'): Glob {
@@ -8,9 +8,9 @@ export function globOf(pattern: string, wildcard = '*'): Glob {
   return [first, ...rest]
 }
 
-/** Whether a text matches: in one pass, with no way back. */
+/** Whether a text matches: in one pass, without backtracking. */
 export function matches(glob: Glob, text: string): boolean {
-  // No parts taken out: a request is matched with many patterns, and each copy would cost as much as the match.
+  // No copies of the parts: a request is matched with many patterns, and each copy would cost as much as the match.
   const first = glob[0]
   const middle = glob.length - 1
   if (middle === 0) return text === first
@@ -27,7 +27,7 @@ export function matches(glob: Glob, text: string): boolean {
   return true
 }
 
-/** Whether there is a text that both match. */
+/** Whether some text matches both. */
 export function overlap(one: Glob, other: Glob): boolean {
   if (other.length === 1) return matches(one, other[0])
   if (one.length === 1) return matches(other, one[0])
@@ -38,10 +38,10 @@ export function overlap(one: Glob, other: Glob): boolean {
   )
 }
 
-// In no pattern: options refuse it.
+// Options refuse this character in patterns.
 const ANYTHING = '\0'
 
-/** A text that a pattern matches only when it matches whatever this one does. */
+/** A text that another pattern matches only when it matches every text that this pattern matches. */
 export const broadest = (glob: Glob): string => glob.join(ANYTHING)
 
 export const covers = (one: Glob, other: Glob): boolean => matches(one, broadest(other))

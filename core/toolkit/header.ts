@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { secretText } from './secret.js'
 
-// They frame the message or belong to one connection: an option that sets them could smuggle requests.
+// These headers frame the message or belong to one connection: an option that sets them could smuggle requests.
 const FORBIDDEN = new Set([
   'connection',
   'content-length',
@@ -18,9 +18,9 @@ const FORBIDDEN = new Set([
 const FORBIDDEN_PREFIXES = ['x-forwarded-', 'proxy-']
 
 const NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/
-// These are added to most requests, where requests are traced.
+// Gateways that trace requests add these to most of them.
 const TRACE_CONTEXT = new Set(['traceparent', 'tracestate'])
-// What RFC 9110 (5.5) allows in a value, without white space at its ends.
+// The characters that RFC 9110 (5.5) allows in a value, without white space at its ends.
 const VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
 
 /** An option that names a header which may be added to requests; the plugin gets it in lower case. */
@@ -48,10 +48,10 @@ function nameFault(name: string): string | undefined {
   const lower = name.toLowerCase()
   if (!NAME.test(name)) return 'is not a header name'
   const forbidden = FORBIDDEN.has(lower) || FORBIDDEN_PREFIXES.some((prefix) => lower.startsWith(prefix))
-  return forbidden ? 'may not be set: it belongs to the connection, not to the message' : undefined
+  return forbidden ? 'may not be set: it belongs to the connection or frames the message' : undefined
 }
 
-/** Whether it is a name, in any case, and a value that may be added to requests. */
+/** Whether it is a pair of a name, in any case, and a value that may be added to requests. */
 export const isAddableHeader = (header: unknown): header is readonly [name: string, value: string] =>
   Array.isArray(header) &&
   typeof header[0] === 'string' &&

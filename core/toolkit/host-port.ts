@@ -12,7 +12,7 @@ export function parsePort(text: string): number | undefined {
   return port <= 65_535 ? port : undefined
 }
 
-/** The port of a URL, which leaves it out where it is that of its scheme. */
+/** The port of a URL; `URL` leaves out the default port of its scheme. */
 export const portOf = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number =>
   port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 

@@ -14,14 +14,14 @@ class Markup {
   }
 }
 
-/** HTML that `html` made, and nothing else: its values are escaped. */
+/** HTML that only `html` can make: its values are escaped. */
 export type Html = Markup
 
 export type HtmlValue = Html | string | number | boolean | null | undefined | readonly HtmlValue[]
 
 /**
- * A template of HTML: every value is escaped, for text and for attributes in quotes, except what `html` itself made.
- * Lists are joined; `false` and `undefined` are nothing.
+ * A template of HTML: it escapes every value, for text and for quoted attributes, except HTML that `html` itself
+ * made. Lists are joined; `false` and `undefined` are nothing.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Markup(String.raw({ raw: parts }, ...values.map(textOf)))

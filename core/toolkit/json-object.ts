@@ -18,13 +18,14 @@ export function jsonObject(text: string): JsonObject | undefined {
 const STRING = /"((?:[^"\\]|\\.)*)"(\s*:)?/gs
 
 /**
- * `JSON.parse`, also where V8 takes a name that is written with escapes for another one: in Node 24 and 26, when an object
- * that was parsed before has one in its place that begins as the escapes are written (nodejs/node#63785). A caller could
- * send such an object first, and have a claim of a token read as another. So names get a beginning that none had before.
+ * `JSON.parse` without a fault of V8 in Node 24 and 26 (nodejs/node#63785): it reads a member name that is written
+ * with escapes as another name, when an object that was parsed before has a name at the same position that begins as
+ * the escapes are written. A caller could send such an object first, so that the gateway reads a claim of a token
+ * under another name. So each name gets a prefix that no earlier name had.
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  // Of what is JSON alone: in other texts the expression below would try each quote up to the end.
+  // Only for valid JSON: in other texts the expression below would try each quote up to the end.
   if (!text.includes('\\')) return value
   const mark = randomBytes(8).toString('hex')
   let marks = 0

@@ -1,9 +1,9 @@
 const LINE_FEED = 0x0a
 
-/** In place of a line that was longer than allowed. */
+/** Stands for a line that was longer than allowed. */
 export const TOO_LONG = Symbol('too long')
 
-/** Splits bytes into lines as they arrive, and never holds more than `maxLength` bytes of one. */
+/** Splits bytes into lines as they arrive, and holds at most `maxLength` bytes of a line. */
 export class LineSplitter {
   private parts: Buffer[] = []
   private size = 0
@@ -20,7 +20,7 @@ export class LineSplitter {
     this.append(chunk.subarray(start))
   }
 
-  /** What follows the last line feed. */
+  /** The rest after the last line feed. */
   *remainder(): Generator<Buffer | typeof TOO_LONG> {
     if (this.size > 0) yield this.takeLine()
   }

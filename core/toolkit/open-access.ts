@@ -1,8 +1,8 @@
 import type { Authenticator } from '../contract/capabilities/authenticator.js'
 
 /**
- * Whether callers need no credentials: as `anonymous` says, by default as the authenticators of the list say. Decided by
- * the first call, which must come after the setup of the list.
+ * Whether callers need no credentials: `anonymous` decides or, where it is undefined, the authenticators of the
+ * list. The first call decides, and must come after the setup of the list.
  */
 export function openAccess(
   authenticators: () => readonly Authenticator[],

@@ -1,4 +1,4 @@
-/** A path as it is read: `auth.oauth.providers[0].audience`. */
+/** A path as text: `auth.oauth.providers[0].audience`. */
 export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`
@@ -9,7 +9,7 @@ export function pathText(path: readonly (string | number)[]): string {
 
 const STEP = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g
 
-/** The path of such a text. */
+/** The path that `pathText` wrote as this text. */
 export function pathOfText(text: string): readonly (string | number)[] {
   return [...text.matchAll(STEP)].map(([, index, quoted, name = '']) => {
     if (index !== undefined) return Number(index)

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs'
 const SHELL = '/bin/sh'
 
 /**
- * The supervisor: a shell between this process and the program, in a process group with the program. It reads a pipe to
- * which nothing is ever written: the pipe ends with this process, however that ends, kill -9 too, and then the whole
- * group is killed. The reader ignores signals, so that it is there until the group is gone. The first argument is the
- * largest file that the program may write, in blocks of 512 bytes as in POSIX.
+ * The supervisor: a shell between this process and the program, in a process group with the program. It reads a pipe
+ * to which this process writes nothing: the pipe closes when this process ends, even by kill -9, and then the
+ * supervisor kills the whole group. Its reader ignores signals, so that it outlives the rest of the group. The first
+ * argument is the largest file that the program may write, in blocks of 512 bytes as in POSIX.
  */
 const SUPERVISOR = `
 trap : TERM INT HUP
@@ -26,16 +26,16 @@ done
 
 export interface ProcessGroupOptions {
   readonly env: NodeJS.ProcessEnv
-  /** Where it runs. */
+  /** The working directory of the program. */
   readonly cwd?: string
-  /** The most bytes of a file that it writes. */
+  /** The size limit of each file that the program writes. */
   readonly maxFileBytes?: number
 }
 
 /**
- * Starts a program that ends when this process does; no shell interprets its arguments. It gets a process group of its
- * own, which `signalGroup` signals whole. Where there is no `/bin/sh` the program is started without the supervisor. Throws
- * where no more files may be open.
+ * Starts a program that ends when this process does; no shell interprets its arguments. The program gets its own
+ * process group, which `signalGroup` signals as a whole. Without `/bin/sh` the program starts without the
+ * supervisor. Throws when the process may open no more files.
  */
 export function spawnProcessGroup(
   argv: readonly string[],
@@ -51,11 +51,13 @@ export function spawnProcessGroup(
     stdio: ['pipe', 'pipe', 'pipe', ...(isSupervised ? (['pipe'] as const) : [])],
     detached: process.platform !== 'win32',
   })
-  // Without a file left for its pipes it has none, and its error comes later.
+  // When no file descriptor is left for its pipes, the child has no streams, and emits its error later.
   if (!child.stdin) {
     child.on('error', () => {})
     throw Object.assign(
-      new Error(`${argv[0]} cannot be started: this process may not open as many files as it needs (EMFILE)`),
+      new Error(
+        `${argv[0]} cannot be started: this process has reached its limit of open files (EMFILE); raise that limit`,
+      ),
       { code: 'EMFILE' },
     )
   }
@@ -63,7 +65,7 @@ export function spawnProcessGroup(
   return child as ChildProcessWithoutNullStreams
 }
 
-/** Sends a signal to a program and everything that it started. */
+/** Sends a signal to a program and all processes that it started. */
 export function signalGroup(
   { pid }: Pick<ChildProcessWithoutNullStreams, 'pid'>,
   signal: NodeJS.Signals,

@@ -1,15 +1,15 @@
 import { isJsonObject, type JsonObject } from './json-object.js'
 
-/** What is printed in place of a secret. */
-const hidden = '***'
+/** Printed instead of a secret. */
+const HIDDEN = '***'
 
-// For a reference that cannot be resolved: its target may be marked.
+// The schema for a reference that cannot be resolved: its target may be marked as a secret.
 const unresolved: JsonObject = { writeOnly: true }
 
 /**
- * A copy of `value` in which everything that its JSON Schema marks as `writeOnly` is `***`; one of several branches is
- * enough. What the schema does not describe, and every text when there is no schema, is hidden too. Of a URL, where it is and
- * its path are told: its query, its fragment and its user may hold a key.
+ * A copy of `value` in which `***` replaces everything that its JSON Schema marks as `writeOnly`; one of several
+ * branches is enough. It also hides everything that the schema does not describe, and without a schema every text. A
+ * URL keeps its host and its path: its query, its fragment and its user may hold a key.
  */
 export function redact(value: unknown, schema: unknown): unknown {
   return redacted(value, schema === undefined ? [] : applicableSchemas(schema, schema), schema)
@@ -17,7 +17,7 @@ export function redact(value: unknown, schema: unknown): unknown {
 
 function redacted(value: unknown, schemas: readonly JsonObject[], root: unknown): unknown {
   if (value === undefined || value === null || typeof value === 'boolean') return value
-  if (schemas.some(({ writeOnly }) => writeOnly === true)) return hidden
+  if (schemas.some(({ writeOnly }) => writeOnly === true)) return HIDDEN
   if (Array.isArray(value)) {
     return value.map((item, index) =>
       redacted(
@@ -28,7 +28,7 @@ function redacted(value: unknown, schemas: readonly JsonObject[], root: unknown)
     )
   }
   if (typeof value === 'object') {
-    if (!isPlain(value)) return hidden
+    if (!isPlain(value)) return HIDDEN
     const entries = Object.entries(value)
     return Object.fromEntries(
       entries.map(([key, item]) => [
@@ -42,18 +42,19 @@ function redacted(value: unknown, schemas: readonly JsonObject[], root: unknown)
     )
   }
   if (typeof value === 'number') return value
-  return schemas.length === 0 ? hidden : typeof value === 'string' ? withoutKeys(value) : value
+  return schemas.length === 0 ? HIDDEN : typeof value === 'string' ? withoutKeys(value) : value
 }
 
-// As it was written, and not by `URL`, which writes it anew. The user of ssh is no key, and its password is one.
-const URL_PARTS = /^(?<scheme>[a-z][a-z\d+.-]*:\/\/)(?:(?<user>[^/?#]*)@)?(?<place>[^?#]*)(?<mark>[?#])?/i
+// Keeps the text as it was written, which `URL` would change. The user of ssh is no key, but its password is one.
+const URL_PARTS =
+  /^(?<scheme>[a-z][a-z\d+.-]*:\/\/)(?:(?<user>[^/?#]*)@)?(?<hostAndPath>[^?#]*)(?<delimiter>[?#])?/i
 
 function withoutKeys(text: string): string {
-  const { scheme, user, place, mark } = URL_PARTS.exec(text)?.groups ?? {}
-  if (scheme === undefined || place === undefined) return text
+  const { scheme, user, hostAndPath, delimiter } = URL_PARTS.exec(text)?.groups ?? {}
+  if (scheme === undefined || hostAndPath === undefined) return text
   const isKey = user !== undefined && (/^https?:/i.test(scheme) || user.includes(':'))
-  const shownUser = isKey ? hidden : user
-  return `${scheme}${shownUser === undefined ? '' : `${shownUser}@`}${place}${mark === undefined ? '' : mark + hidden}`
+  const shownUser = isKey ? HIDDEN : user
+  return `${scheme}${shownUser === undefined ? '' : `${shownUser}@`}${hostAndPath}${delimiter === undefined ? '' : delimiter + HIDDEN}`
 }
 
 /** Every text and number in `value` that its JSON Schema marks as `writeOnly`, itself or what it is part of. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A `RegisteredClient` as it is stored: without a private key. */
+/** The stored form of a `RegisteredClient`: without a private key. */
 export const registeredClient = z.object({
   issuer: z.string(),
   clientId: z.string(),

@@ -15,7 +15,7 @@ export class Secret {
     this.#release = release
   }
 
-  /** The current value: one from a file is read again when the file changes. */
+  /** The current value: a secret in a file is read again when the file changes. */
   reveal(): string {
     return this.#read()
   }
@@ -37,7 +37,7 @@ export class Secret {
   }
 }
 
-/** Where a secret may be; the first of these that is set is used. */
+/** The possible locations of a secret; the first of these that is set is used. */
 export interface SecretLocations {
   readonly value?: string | undefined
   readonly file?: string | undefined
@@ -48,13 +48,16 @@ export interface SecretLocations {
 export interface SecretContext {
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly log?: WatchedFileOptions['log']
-  /** Throws when a value is unusable, and never quotes it. When a file changes to such a value, the last good one is kept. */
-  readonly check?: ((value: string, place: string) => void) | undefined
-  /** Gets the value, and each new one, so that no log line shows it. */
+  /**
+   * Throws when a value is unusable, without quoting it. When a file changes to such a value, the last valid one
+   * stays.
+   */
+  readonly check?: ((value: string, location: string) => void) | undefined
+  /** The gateway adds the value to it, and each new one, so that no log line shows it. */
   readonly scrubber?: Scrubber | undefined
 }
 
-/** The secret at the first of `places` that is set, or `undefined`. A file that is missing or empty throws. */
+/** The secret at the first of `locations` that is set, or `undefined`. A missing or empty file throws. */
 export function secretFrom(locations: SecretLocations, context: SecretContext = {}): Secret | undefined {
   const { value, file, env = [] } = locations
   if (value !== undefined) return fixed(value, 'the value', context)
@@ -65,9 +68,9 @@ export function secretFrom(locations: SecretLocations, context: SecretContext = 
   return name === undefined ? undefined : fixed(environment[name] ?? '', name, context)
 }
 
-function fixed(value: string, place: string, { scrubber, check }: SecretContext): Secret {
-  refuseEmpty(value, place)
-  check?.(value, place)
+function fixed(value: string, location: string, { scrubber, check }: SecretContext): Secret {
+  refuseEmpty(value, location)
+  check?.(value, location)
   const forget = scrubber?.add(value)
   return new Secret(value, forget)
 }
@@ -104,8 +107,8 @@ function trimmed(text: string): string {
   return text.replace(/\r?\n$/, '')
 }
 
-function refuseEmpty(value: string, place: string): void {
-  if (value === '') throw new GatewayError('SECRET_EMPTY', `the secret in ${place} is empty`)
+function refuseEmpty(value: string, location: string): void {
+  if (value === '') throw new GatewayError('SECRET_EMPTY', `the secret in ${location} is empty`)
 }
 
 /** An option that holds a secret. `writeOnly` is JSON Schema's keyword for a value that may be set but never shown. */

@@ -1,4 +1,4 @@
-/** A time as text, made once for each millisecond, and all of it but these once for each second. */
+/** A time as text. It formats each millisecond once, and the part up to the second once a second. */
 export class TimeText {
   private time = 0
   private text = ''

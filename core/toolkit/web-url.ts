@@ -8,25 +8,26 @@ export const webUrl = (): z.ZodString => z.string().refine(isWebUrl, 'expected a
 const ENTRA = /^(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)$/
 const NO_TENANT = /^\/(?:common|organizations|consumers)(?:\/|$)/
 
-/** An option that is an issuer, as `iss` of its tokens has it: what no token can have there is refused. */
+/** An option that is an issuer, as `iss` of its tokens has it. It refuses URLs that no token can have there. */
 export const issuerUrl = (): z.ZodString =>
   webUrl()
     .refine(
       (text) => !/\/\.well-known(?:\/|$)/.test(URL.parse(text)?.pathname ?? ''),
-      'expected the issuer itself, as `iss` has it: its metadata is found below it, so leave out /.well-known and what follows',
+      'expected the issuer itself, as `iss` has it: leave out /.well-known and the rest, the gateway finds the metadata by itself',
     )
     .refine((text) => {
       const { hostname = '', pathname = '' } = URL.parse(text) ?? {}
       return !(ENTRA.test(hostname) && NO_TENANT.test(pathname))
-    }, 'expected the URL with the ID of one tenant in it: the tokens of Entra name their tenant in `iss`, and none is of this issuer')
+    }, 'expected the URL with the ID of one tenant: tokens of Entra name their tenant in `iss`, and no token has this issuer')
 
-/** An option that is the URL of a target: its path is where requests go, with its query before their own. */
+/** An option that is the URL of a target: requests go to its path, with its query before their own. */
 export const targetUrl = (): z.ZodURL =>
   z
     .url({ protocol: /^https?$/, error: 'expected a URL of http or https' })
     .refine((url) => !url.includes('#'), 'expected a URL without fragment')
     .refine((url) => {
-      // What is no URL is told by then, and no reason to leave other options unchecked.
+      // The check before this one has reported an invalid URL; this one must not throw, so that other options are
+      // still checked.
       if (!URL.canParse(url)) return true
       const { username, password } = new URL(url)
       return username === '' && password === ''

@@ -9,7 +9,7 @@ export default definePlugin({
   provides: [Guard],
   options: z.strictObject({
     from: z.int().min(0).max(24).default(0).describe('the first hour'),
-    to: z.int().min(0).max(24).default(24).describe('the hour at which it closes'),
+    to: z.int().min(0).max(24).default(24).describe('the hour after the last'),
   }),
 
   setup(gateway, { from, to }) {

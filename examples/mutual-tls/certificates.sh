@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes an authority, a certificate of it for the proxy and one for a caller, in the folder `certificates`. For a try: in
-# production they come from your authority.
+# Makes an authority, a certificate of it for the proxy and one for a caller, in the folder `certificates`. Only for a
+# try: in production your authority makes them.
 set -eu
 mkdir -p certificates
 cd certificates

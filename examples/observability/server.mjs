@@ -1,5 +1,4 @@
-// A small MCP server with something to watch: a tool that answers at once, one that takes its time, one that fails, and
-// one that the proxy lets nobody use.
+// A small MCP server to watch: a fast tool, one that waits, one that fails, and one that the proxy denies.
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'

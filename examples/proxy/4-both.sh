@@ -1,5 +1,5 @@
 #!/bin/sh
-# Both: a caller's token is checked, and the target gets another credential in its place.
+# Both: the proxy checks the caller's token, and sends the target another credential instead.
 exec sallyport proxy notes --target-uri "${TARGET:-https://mcp.example.com/mcp}" \
   --oidc-issuer "${ISSUER:-https://idp.example.com/}" --oidc-audience "${AUDIENCE:-mcp}" \
   --remote-auth-bearer-token-file "${TOKEN_FILE:-./token}" "$@"

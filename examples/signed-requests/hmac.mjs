@@ -15,7 +15,7 @@ export default definePlugin({
       .int()
       .positive()
       .default(8 * 1024 * 1024)
-      .describe('bytes of the largest body that is signed'),
+      .describe('the most bytes that a body may have'),
   }),
 
   setup(gateway, { keyFile, maxBytes }) {

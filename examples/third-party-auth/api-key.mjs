@@ -9,19 +9,19 @@ export default definePlugin({
   name: 'api-key',
   api: 1,
   version: '1.0.0',
-  summary: 'Accepts keys that stand in files, one for each caller, sent as bearer tokens.',
+  summary: 'Accepts API keys as bearer tokens, with one file for each caller.',
   provides: [Authenticator],
   options: z.strictObject({
     name: z.string().min(1).default('api-key').describe('the provider in logs and metrics'),
     callers: z
       .array(
         z.strictObject({
-          subject: z.string().min(1).describe('who holds the key'),
+          subject: z.string().min(1).describe('the holder of the key'),
           keyFile: z.string().min(1).describe('the file that holds it; read again when it changes'),
         }),
       )
       .default([])
-      .describe('who may come in'),
+      .describe('the callers that are accepted'),
   }),
 
   setup(gateway, { name, callers }) {
@@ -37,10 +37,10 @@ export default definePlugin({
       authenticate({ credentials }) {
         if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
         const sent = digest(credentials.token)
-        // Every key is looked at in equal time, so that no answer tells how near a guess was.
+        // Compares every key in constant time, so that the time of a response reveals nothing about a guess.
         const found = keys.filter(({ key }) => timingSafeEqual(sent, digest(key.reveal())))
         const [holder] = found
-        // Another provider of the list may know what is no key of ours.
+        // The key may be for another provider of the list.
         if (holder === undefined) return { rejection: { kind: 'notMine', cause: 'unknown' } }
         return { identity: { provider: name, subject: holder.subject, claims: {} } }
       },

@@ -5,52 +5,53 @@ import { LineQueue } from './line-queue.js'
 import type { Lines } from './lines.js'
 import { Losses, type LossReport } from './losses.js'
 
-/** What became of lines that were to be stored, from the first on. */
-export interface Delivered {
+/** The result of one attempt to store lines. */
+export interface DeliveryResult {
+  /** How many lines are stored, counted from the first. */
   readonly stored: number
-  /** All of them are refused for good. */
+  /** The receiver refuses all of these lines for good. */
   readonly refused?: string
-  /** Why the rest has to be tried again, after so many milliseconds at least. */
+  /** Why the other lines have to be tried again, after `retryAfter` milliseconds at least. */
   readonly failure?: { readonly reason: string; readonly retryAfter?: number | undefined }
 }
 
-/** One entry of a list: where its lines go, and where it says what was lost. */
+/** One entry of a list: where its lines go, and where it reports lost events. */
 export interface Destination {
   readonly report: LossReport
   readonly limits: DeliveryLimits
-  /** One call at a time. It does not throw. */
-  deliver(lines: Lines, signal: AbortSignal): Promise<Delivered>
+  /** There is one call at a time, and it does not throw. */
+  deliver(lines: Lines, signal: AbortSignal): Promise<DeliveryResult>
 }
 
 interface DeliveryLimits {
   /** Milliseconds for which the first line waits for others. */
   readonly delay: number
-  /** The most lines and bytes of a batch. With as many, it waits no longer. */
+  /** The most lines and bytes of a batch. A full batch is sent at once. */
   readonly lines: number
   readonly bytes: number
-  /** Milliseconds between tries: at first, and at most. */
+  /** Milliseconds between attempts: the first pause, and the longest. */
   readonly backoff: readonly [first: number, most: number]
 }
 
-/** Bytes that wait at most. */
+/** The most bytes that wait. */
 const QUEUE_SIZE = 8 * 1024 * 1024
-/** Milliseconds that the end may take; a step of the stop has ten seconds. */
+/** Milliseconds that `end` may take; each step of a stop has ten seconds. */
 const END_LIMIT = 5_000
-/** Milliseconds after which a batch that is still under way is spoken of. */
+/** Milliseconds after which the log reports a batch that is still under way. */
 const SLOW = 5_000
 
 /**
- * Stores lines in order, batch by batch, off the path of requests. The lists before and after a reload add to the same
- * queue, and the newer one says where the lines go.
+ * Stores lines in order, batch by batch, after their requests. The lists before and after a reload add to the same
+ * queue, and the newer list decides where the lines go.
  */
 export class Delivery {
   private readonly queue = new LineQueue(QUEUE_SIZE)
   private readonly losses: Losses
   private readonly ending = new AbortController()
   private readonly destinations: Destination[]
-  private sending: { readonly to: Destination; readonly done: Promise<Delivered> } | undefined
+  private sending: { readonly to: Destination; readonly done: Promise<DeliveryResult> } | undefined
   private timer: NodeJS.Timeout | undefined
-  private hurries = false
+  private isImmediate = false
   private work: Promise<void> | undefined
   private wake: () => void = () => {}
   private failures = 0
@@ -61,18 +62,18 @@ export class Delivery {
     this.losses = new Losses(() => this.destination.report)
   }
 
-  /** From now on lines go there. */
+  /** From now on lines go to this destination. */
   join(destination: Destination): void {
     if (this.destination === destination) return
     this.destinations.push(destination)
-    // What failed may be what was changed.
+    // The reload may have corrected what made the last attempt fail.
     this.wake()
   }
 
-  /** Resolves when the destination is used no more. The last one stays until the end. */
+  /** Resolves when nothing uses the destination any more. The last one stays until `end`. */
   async leave(destination: Destination): Promise<void> {
     const index = this.destinations.indexOf(destination)
-    // One whose list never came into force has not joined.
+    // The destination of a list whose start failed has not joined.
     if (index < 0 || this.destinations.length === 1) return
     this.destinations.splice(index, 1)
     if (this.sending?.to === destination) await waitAtMost(END_LIMIT, this.sending.done)
@@ -84,7 +85,7 @@ export class Delivery {
     else if (this.work === undefined) this.schedule()
   }
 
-  /** Tries once more to store what waits, for a bounded time. What is left is lost. */
+  /** Tries once more to store the waiting lines, for a limited time. The rest is lost. */
   async end(): Promise<void> {
     this.stopping = true
     this.wake()
@@ -102,20 +103,20 @@ export class Delivery {
     return last
   }
 
-  // Never at once: whoever adds a line is in the path of a request.
+  // By a timer, also for a full batch: `add` runs during a request.
   private schedule(): void {
     const { delay, lines, bytes } = this.destination.limits
     const isFull = this.queue.length >= lines || this.queue.size >= bytes
-    if (this.timer !== undefined && (this.hurries || !isFull)) return
+    if (this.timer !== undefined && (this.isImmediate || !isFull)) return
     clearTimeout(this.timer)
-    this.hurries = isFull
+    this.isImmediate = isFull
     this.timer = setTimeout(() => this.start(), isFull ? 0 : delay).unref()
   }
 
   private start(): void {
     clearTimeout(this.timer)
     this.timer = undefined
-    this.hurries = false
+    this.isImmediate = false
     this.work ??= this.storeWaiting().finally(() => {
       this.work = undefined
       if (this.queue.length > 0 && !this.stopping) this.schedule()
@@ -134,19 +135,16 @@ export class Delivery {
     }
   }
 
-  private async storeBatch(): Promise<{ removed: number; failure: Delivered['failure'] }> {
+  private async storeBatch(): Promise<{ removed: number; failure: DeliveryResult['failure'] }> {
     const { destination: to } = this
     const lines = this.queue.peek(to.limits.lines, to.limits.bytes)
     this.sending = { to, done: to.deliver(lines, this.ending.signal) }
-    const slow = setTimeout(
-      () => this.losses.failed('the first of them are taking more than 5 s'),
-      SLOW,
-    ).unref()
+    const slow = setTimeout(() => this.losses.failed('the first batch takes more than 5 s'), SLOW).unref()
     const { stored, refused, failure } = await this.sending.done
     clearTimeout(slow)
     this.sending = undefined
     const removed = refused === undefined ? stored : lines.lengths.length
-    // What still waited at the end has been counted as lost.
+    // `end` has counted the waiting lines as lost.
     if (this.ending.signal.aborted) return { removed, failure }
 
     this.queue.remove(removed)
@@ -160,9 +158,9 @@ export class Delivery {
 
   private pause(atLeast: number): Promise<void> {
     const [first, most] = this.destination.limits.backoff
-    const longer = Math.min(most, first * 2 ** (this.failures - 1)) * (0.75 + Math.random() / 2)
+    const backoff = Math.min(most, first * 2 ** (this.failures - 1)) * (0.75 + Math.random() / 2)
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, Math.max(atLeast, longer)).unref()
+      const timer = setTimeout(resolve, Math.max(atLeast, backoff)).unref()
       this.wake = () => {
         clearTimeout(timer)
         resolve()

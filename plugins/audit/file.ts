@@ -3,7 +3,7 @@ import { byteSize } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { Delivery, type Destination } from './delivery.js'
 import { AuditFile } from './file/audit-file.js'
-import { placeOf, writeFailure } from './file/place.js'
+import { checkPath, writeFailure } from './file/path-check.js'
 import { lossReport } from './losses.js'
 
 const LIMITS: Destination['limits'] = {
@@ -13,20 +13,19 @@ const LIMITS: Destination['limits'] = {
   backoff: [500, 5_000],
 }
 
-/** The sink of a file, so that two entries with the same one are found. */
+/** A sink that names its file, so that two entries with the same file are found. */
 type FileSink = AuditSink & { readonly auditFile: string }
 
 export default definePlugin({
   name: 'audit/file',
   api: 1,
-  summary:
-    'Appends who called what, and what came of it, to a file that is rotated: a line of JSON for each call.',
+  summary: 'Writes one line of JSON for each call, with caller, name and outcome, to a file that it rotates.',
   provides: [AuditSink],
   options: z.strictObject({
     path: z.string().min(1).describe('the file; its folder has to be there'),
     maxBytes: byteSize(64 * 1024)
       .prefault('100MiB')
-      .describe('how large it may become before it is renamed to `.1`; `0`: it is never renamed'),
+      .describe('how large the file may become before it is renamed to `.1`; `0`: it is never renamed'),
     keep: z.int().min(1).max(1000).default(5).describe('how many full files stay: `.1` is the newest'),
   }),
 
@@ -37,7 +36,7 @@ export default definePlugin({
     if ((mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32')
       log.warn({ path }, 'the audit file is readable by everybody on this machine')
     const onUnrotated = (reason: string): void =>
-      report.say('warn', 'the audit file cannot be rotated, and grows', { path, reason })
+      report.log('warn', 'the audit file cannot be rotated, and grows', { path, reason })
     const file = new AuditFile(path, { maxBytes, keep, log, onUnrotated })
     await file.open().catch((cause: unknown) => {
       throw mistake(`cannot write ${path}: ${writeFailure(cause)}`, cause)
@@ -53,7 +52,7 @@ export default definePlugin({
       () => new Delivery(destination),
       (shared) => shared.end(),
     )
-    // Not before: a list whose start fails takes no lines.
+    // Only now: a list whose start fails gets no lines.
     gateway.onReady(() => delivery.join(destination))
     gateway.onStop(() => delivery.leave(destination))
     const sink: FileSink = Object.assign((event: AuditEvent) => delivery.add(event), { auditFile: path })
@@ -69,20 +68,26 @@ export default definePlugin({
   },
 
   async examine({ path, ok, wrong, warning }, { path: given, maxBytes }) {
-    const place = await placeOf(path(given), maxBytes > 0)
-    if ('fault' in place) wrong('file', 'AUDIT_FILE', place.fault, 'the gateway does not start without it')
-    else if (((place.mode ?? 0) & READABLE_BY_ALL) !== 0)
-      warning('file', 'AUDIT_FILE_OPEN', `${place.path} is readable by everybody`, `chmod 600 ${place.path}`)
-    else ok('file', `${place.path} can be written`)
+    const checked = await checkPath(path(given), maxBytes > 0)
+    if ('fault' in checked)
+      wrong('file', 'AUDIT_FILE', checked.fault, 'the gateway does not start without it')
+    else if (((checked.mode ?? 0) & READABLE_BY_ALL) !== 0)
+      warning(
+        'file',
+        'AUDIT_FILE_OPEN',
+        `${checked.path} is readable by everybody`,
+        `chmod 600 ${checked.path}`,
+      )
+    else ok('file', `${checked.path} can be written`)
   },
 })
 
 const READABLE_BY_ALL = 0o004
 
 async function usable(given: string, rotates: boolean) {
-  const place = await placeOf(given, rotates)
-  if ('fault' in place) throw mistake(place.fault)
-  return place
+  const checked = await checkPath(given, rotates)
+  if ('fault' in checked) throw mistake(checked.fault)
+  return checked
 }
 
 const mistake = (message: string, cause?: unknown): ConfigError =>

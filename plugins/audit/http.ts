@@ -14,7 +14,8 @@ const LIMITS: Destination['limits'] = {
 export default definePlugin({
   name: 'audit/http',
   api: 1,
-  summary: 'Sends who called what, and what came of it, to a receiver: many events with one request.',
+  summary:
+    'Sends an event for each call, with caller, name and outcome, to a receiver: many events in one request.',
   provides: [AuditSink],
   options: httpOptions,
 
@@ -32,13 +33,13 @@ export default definePlugin({
       limits: LIMITS,
       deliver: (lines, signal) => send(fetcher.fetch, options, lines, signal),
     }
-    // By its name: what waits for a receiver that is away goes to the one that takes its place.
+    // Shared by the name of the entry: events that wait for an old receiver go to the new one after a reload.
     const delivery = gateway.share(
       gateway.id,
       () => new Delivery(destination),
       (shared) => shared.end(),
     )
-    // Not before: a list whose start fails takes no lines.
+    // Only now: a list whose start fails gets no lines.
     gateway.onReady(() => delivery.join(destination))
     gateway.onStop(() => delivery.leave(destination))
     gateway.provide(AuditSink, (event) => delivery.add(event))

@@ -1,25 +1,25 @@
 import { type Lines, sum } from './lines.js'
 
-/** Lines of one request that may fill more than half of a queue. */
-const FEW = 16
-/** Room that an empty queue may keep, and that it begins with. */
+/** How many lines of one request may go into a queue that is half full. */
+const ALWAYS_ADDED = 16
+/** Bytes that an empty queue may keep allocated, and those of its first buffer. */
 const [LARGE, SMALL] = [4 * 1024 * 1024, 64 * 1024] as const
 
 /**
- * Lines of ASCII that wait, in order, up to so many bytes. As bytes, and not as texts: those of a tenth of a second would
- * be copied by each collection of garbage, which costs a call more than making its line.
+ * A queue of ASCII lines, up to `maxBytes`. They wait as bytes in one buffer, not as strings.
  */
 export class LineQueue {
   private bytes = Buffer.alloc(0)
-  /** The lines are between these two, with a length for each. */
+  /** The waiting lines are the bytes from `start` to `end`. */
   private start = 0
   private end = 0
+  /** The length of each line; those before `first` are of removed lines. */
   private lengths: number[] = []
   private first = 0
   private request: string | undefined
-  private ofRequest = 0
+  private linesOfRequest = 0
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly maxBytes: number) {}
 
   get length(): number {
     return this.lengths.length - this.first
@@ -30,22 +30,22 @@ export class LineQueue {
   }
 
   get isHalfFull(): boolean {
-    return this.size >= this.most / 2
+    return this.size >= this.maxBytes / 2
   }
 
-  /** False when the line does not fit. One request may have many lines: beyond the first few it leaves room to others. */
+  /** False when the line does not fit. A request with many lines leaves half of the queue to other requests. */
   add(line: string, request: string): boolean {
-    this.ofRequest = request === this.request ? this.ofRequest + 1 : 1
+    this.linesOfRequest = request === this.request ? this.linesOfRequest + 1 : 1
     this.request = request
-    if (this.ofRequest > FEW && this.isHalfFull) return false
-    if (this.size + line.length > this.most) return false
+    if (this.linesOfRequest > ALWAYS_ADDED && this.isHalfFull) return false
+    if (this.size + line.length > this.maxBytes) return false
     this.makeRoom(line.length)
     this.end += this.bytes.write(line, this.end, 'latin1')
     this.lengths.push(line.length)
     return true
   }
 
-  /** The first lines, up to so many, and so many bytes, but one at least. They stay, in these bytes, until they are removed. */
+  /** The first lines, within `count` and `bytes`, but at least one. Their bytes stay valid until `remove`. */
   peek(count: number, bytes: number): Lines {
     let last = this.first
     let size = 0
@@ -60,12 +60,12 @@ export class LineQueue {
     }
   }
 
-  /** Nobody uses the bytes of lines any more that were peeked. */
+  /** Removes the first lines. The bytes that `peek` returned must not be used afterwards. */
   remove(count: number): void {
     const last = this.first + count
     this.start += sum(this.lengths.slice(this.first, last))
     this.first = last
-    // The slots in front are given back before they are as many as those in use.
+    // Drops the lengths of removed lines once they are half of the array.
     if (this.first * 2 >= this.lengths.length) {
       this.lengths = this.lengths.slice(this.first)
       this.first = 0
@@ -80,7 +80,7 @@ export class LineQueue {
   private makeRoom(length: number): void {
     if (this.end + length <= this.bytes.length) return
     const needed = this.size + length
-    const room = Buffer.allocUnsafeSlow(Math.max(SMALL, needed, Math.min(needed * 2, this.most)))
+    const room = Buffer.allocUnsafeSlow(Math.max(SMALL, needed, Math.min(needed * 2, this.maxBytes)))
     this.bytes.copy(room, 0, this.start, this.end)
     this.bytes = room
     this.end = this.size

@@ -1,8 +1,8 @@
 import type { AuditEvent, AuditedCall } from 'sallyport'
 
 /**
- * An event as one line of JSON in ASCII: these fields and no others, in this order. It is put together by hand, since this
- * runs for each call: with `JSON.stringify` for all of it a line takes twice as long.
+ * An event as one line of JSON in ASCII: these fields and no others, in this order. Written by hand, since this runs
+ * for each call: `JSON.stringify` of the whole event takes twice as long.
  */
 export function lineOf(event: AuditEvent): string {
   const { mcp } = event
@@ -52,8 +52,8 @@ const wellFormed = (_name: string, value: unknown): unknown =>
   typeof value === 'string' ? value.toWellFormed() : value
 
 /**
- * A caller could otherwise name a tool so that its line is two lines to one reader, or that a terminal shows it in another
- * order. And a byte for each character is written in a quarter of the time.
+ * Otherwise the name of a tool could make a reader see two lines, or a terminal show the line in another order. And
+ * writing one byte for each character takes a quarter of the time.
  */
 const inAscii = (written: string): string =>
   written.replaceAll(

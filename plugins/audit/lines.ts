@@ -1,7 +1,7 @@
 /** Whole lines, one after the other. */
 export interface Lines {
   readonly bytes: Buffer
-  /** How many bytes each has, with its end. */
+  /** Bytes of each line, with its newline. */
   readonly lengths: readonly number[]
 }
 

@@ -1,10 +1,9 @@
 import type { Gateway } from 'sallyport'
 import { LogThrottle } from 'sallyport/toolkit'
 
-/** Where an entry says what it could not store. */
+/** Where an entry of a list reports events that it could not store. */
 export interface LossReport {
-  /** Stopped receiving, or receives again. */
-  say(level: 'error' | 'warn', message: string, fields: Readonly<Record<string, unknown>>): void
+  log(level: 'error' | 'warn', message: string, fields: Readonly<Record<string, unknown>>): void
   count(lost: number): void
   flush(): void
 }
@@ -15,10 +14,10 @@ export function lossReport(gateway: Pick<Gateway, 'id' | 'log' | 'meter' | 'onSt
   const lost = meter.counter('audit_lost_total', 'Audit events that were not stored, by entry of the list', [
     'plugin',
   ])
-  // What is added up over time would miss the first loss, if the series began with it.
+  // Begins the series at 0: a rate would miss the first loss otherwise.
   gateway.onStart(() => lost(0, { plugin: id }))
   return {
-    say: (level, message, fields) => throttle.write(log, level, message, {}, fields),
+    log: (level, message, fields) => throttle.write(log, level, message, {}, fields),
     count: (events) => lost(events, { plugin: id }),
     flush: () => throttle.flush(),
   }
@@ -27,59 +26,59 @@ export function lossReport(gateway: Pick<Gateway, 'id' | 'log' | 'meter' | 'onSt
 /** Milliseconds without a loss after which events count as stored again. */
 const QUIET = 3_000
 
-/** Counts events that are lost, and says so twice: when it begins, and how many were lost when events are stored again. */
+/** Counts lost events. Logs when losses begin, and, once events are stored again, how many were lost. */
 export class Losses {
   private lost = 0
-  private trouble: string | undefined
-  private quiet: NodeJS.Timeout | undefined
+  private failure: string | undefined
+  private recovery: NodeJS.Timeout | undefined
 
   constructor(private readonly report: () => LossReport) {}
 
-  /** Events wait: nothing is lost yet. */
+  /** An attempt to store events failed. They wait: nothing is lost yet. */
   failed(reason: string): void {
     this.disturb()
-    if (this.trouble === undefined)
-      this.report().say('warn', 'audit events cannot be stored, and wait in memory', { reason })
-    this.trouble = reason
+    if (this.failure === undefined)
+      this.report().log('warn', 'audit events cannot be stored, and wait in memory', { reason })
+    this.failure = reason
   }
 
-  lose(events: number, reason = this.trouble ?? 'what came before them is not stored yet'): void {
+  lose(events: number, reason = this.failure ?? 'earlier events still wait to be stored'): void {
     if (events === 0) return
     this.disturb()
-    if (this.lost === 0) this.report().say('error', 'audit events are being lost', { reason })
+    if (this.lost === 0) this.report().log('error', 'audit events are being lost', { reason })
     this.lost += events
     this.report().count(events)
   }
 
-  /** Where more comes than can be stored, losses come again and again, and are one. */
+  /** Events were stored. Losses that follow each other within `QUIET` are reported as one. */
   stored(): void {
-    if (this.lost > 0) this.quiet ??= setTimeout(() => this.recovered(), QUIET).unref()
-    else if (this.trouble !== undefined) this.recovered()
+    if (this.lost > 0) this.recovery ??= setTimeout(() => this.recovered(), QUIET).unref()
+    else if (this.failure !== undefined) this.recovered()
   }
 
-  /** Nothing will be stored any more. */
+  /** The delivery has ended: no more events will be stored. */
   ended(): void {
     this.disturb()
-    if (this.lost > 0) this.report().say('error', 'audit events were lost', { lost: this.lost })
+    if (this.lost > 0) this.report().log('error', 'audit events were lost', { lost: this.lost })
   }
 
-  /** Nobody says later how many they are. */
+  /** Reports each event that comes after the end, since no later report counts them. */
   loseAfterEnd(): void {
     this.lost++
     this.report().count(1)
-    const reason = 'the latest came after the audit had ended'
-    this.report().say('error', 'audit events were lost', { lost: this.lost, reason })
+    const reason = 'the last event came after the audit had ended'
+    this.report().log('error', 'audit events were lost', { lost: this.lost, reason })
   }
 
   private recovered(): void {
-    this.report().say('warn', 'audit events are stored again', { lost: this.lost })
-    this.trouble = undefined
+    this.report().log('warn', 'audit events are stored again', { lost: this.lost })
+    this.failure = undefined
     this.lost = 0
     this.disturb()
   }
 
   private disturb(): void {
-    clearTimeout(this.quiet)
-    this.quiet = undefined
+    clearTimeout(this.recovery)
+    this.recovery = undefined
   }
 }

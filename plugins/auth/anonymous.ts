@@ -10,7 +10,7 @@ export default definePlugin({
     public: z
       .boolean()
       .default(false)
-      .describe('allow a list with a tunnel, which accepts the whole internet; it is refused otherwise'),
+      .describe('allow this plugin in a list with a tunnel, where anybody on the internet can connect'),
   }),
 
   setup(gateway, options) {
@@ -28,7 +28,7 @@ export default definePlugin({
     gateway.onStart(() => {
       if (options.public || addresses().length === 0) return
       const message =
-        'missing: the tunnel of this list would accept the whole internet; use an authenticator that requires a token, or set `public: true`'
+        'missing: through the tunnel of this list anybody on the internet could connect; use an authenticator that requires a token, or set `public: true`'
       throw new ConfigError([{ place: 'public', message }])
     })
   },

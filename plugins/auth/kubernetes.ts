@@ -11,7 +11,7 @@ import {
 } from './provider/options.js'
 import { examine, provided, setUpProvider } from './provider/set-up.js'
 
-// Where every pod finds its service account token and the CA of the cluster.
+// Kubernetes mounts the service account token and the CA of the cluster here in every pod.
 const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount'
 const API_SERVER = 'https://kubernetes.default.svc'
 
@@ -49,7 +49,7 @@ export default definePlugin({
   },
 })
 
-/** Issuers differ between clusters, and the mounted token names it. A file that cannot be read is reported later. */
+/** Each cluster has its own issuer, and the mounted token names it. `checkFiles` reports a file that cannot be read. */
 function issuerOf(tokenFile: string): string | undefined {
   try {
     const issuer = readJwt(readFileSync(tokenFile, 'utf8').trim())?.claims['iss']

@@ -13,7 +13,7 @@ export default definePlugin({
   name: 'auth/oidc',
   api: 1,
   summary:
-    'Accepts tokens of one identity provider: JWTs by its keys, and others by introspection where `introspectionUrl` is set.',
+    'Accepts tokens of one identity provider: verifies JWTs with its keys, and others by introspection where `introspectionUrl` is set.',
   provides: provided,
   options: z
     .strictObject({ ...tokenFields, ...keyFields, ...introspectionFields, ...egressFields })

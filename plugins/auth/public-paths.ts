@@ -4,7 +4,7 @@ import { z } from 'zod'
 export default definePlugin({
   name: 'auth/public-paths',
   api: 1,
-  summary: 'Makes paths, with all that is below them, public: no token is required.',
+  summary: 'Makes paths, and all paths below them, public: no token is required.',
   provides: [PublicPath],
   omits: ({ paths }) => (paths.length === 0 ? [PublicPath] : []),
   options: z.strictObject({
@@ -12,13 +12,13 @@ export default definePlugin({
       .array(
         z
           .string()
-          // A pattern or an encoding would be compared as plain text and never match; `/` would open everything.
+          // Patterns and encodings would be compared as plain text and never match; `/` would make all paths public.
           .regex(
             /^(?:\/(?!\.{1,2}(?:\/|$))[^/\s?#%*:]+)+\/?$/,
             'expected a plain path below /, such as /registry/public',
           ),
       )
-      .describe('matched by whole segments, on the path of the route'),
+      .describe('compared with the path of the route, by whole segments'),
   }),
 
   setup(gateway, { paths }) {

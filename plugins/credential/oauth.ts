@@ -23,7 +23,7 @@ import { type LatestSession, SessionStore } from './oauth/session.js'
 import { TokenEndpoint } from './oauth/token-endpoint.js'
 import { TokenManager } from './oauth/token-manager.js'
 
-/** The plugin for who signs in at the terminal of one run of the program. */
+/** The plugin for a user at this terminal. */
 export const oauthAt = (terminal: Terminal) =>
   definePlugin({
     name: 'credential/oauth',
@@ -43,7 +43,7 @@ export const oauthAt = (terminal: Terminal) =>
         // In the background: requests wait for the token, and a failure is logged.
         if (options.login === 'start' && manager.current === undefined) manager.obtain().catch(() => {})
       })
-      // A login that lasts has the port that the next list needs for its own.
+      // A login in progress holds the callback port, which the next list needs.
       gateway.onReplaced(() => manager.stop())
       gateway.onStop(() => manager.stop())
       gateway.provide(Credential, new OAuthCredential(manager, options))
@@ -56,7 +56,7 @@ export const oauthAt = (terminal: Terminal) =>
     },
 
     facts: (_place, { grant, issuer, tokenUrl }) =>
-      // With a configured server the target is not asked for one.
+      // With a configured server the gateway does not look for one in the target's metadata.
       issuer !== undefined || tokenUrl !== undefined
         ? { hasCredential: true }
         : { signsIn: { redirects: grant === 'authorization_code' } },
@@ -90,7 +90,9 @@ function openTokenManager(gateway: Gateway, options: OAuthOptions, terminal: Ter
   })
 }
 
-/** A secret that was replaced since the login would end the session. */
+/**
+ * The client with its current secret: a refresh with a secret that was replaced since the login would end the session.
+ */
 async function currentClient(
   registrars: readonly ClientRegistrar[],
   stored: RegisteredClient,
@@ -105,7 +107,7 @@ async function currentClient(
 // A third of the time limit of a start.
 const RESUME_LIMIT = 10_000
 
-/** Whether there is a stored session; `undefined` while the store is away, or has to wait for another process for too long. */
+/** Whether there is a stored session; `undefined` when the store is away, or waits too long for another process. */
 async function resume(manager: TokenManager, log: Log): Promise<boolean | undefined> {
   const resuming = manager.resume()
   const late = new Error('the store is slow')
@@ -118,7 +120,7 @@ async function resume(manager: TokenManager, log: Log): Promise<boolean | undefi
   }
 }
 
-/** A fixed callback port that is in use fails the start, rather than the first login. */
+/** A fixed callback port that is in use fails the start, instead of the first login. */
 async function requireCallbackPort({ grant, callbackPort, callbackPortFixed }: OAuthOptions): Promise<void> {
   if (grant !== 'authorization_code' || !callbackPortFixed) return
   try {
@@ -147,7 +149,7 @@ class OAuthCredential implements Credential {
     private readonly manager: TokenManager,
     private readonly options: OAuthOptions,
   ) {
-    // Longer than the time limit of a login, whose error says more.
+    // Longer than the time limit of a login: the error of the login says more than that of the deadline.
     this.deadline = options.timeout + 10_000
   }
 
@@ -164,7 +166,7 @@ class OAuthCredential implements Credential {
   async renew(request: FastifyRequest, { status, challenges, attempt }: TargetRefusal): Promise<boolean> {
     const { manager } = this
     const challenge = await readChallenges(challenges)
-    // A path with an access control of its own, such as Basic, says nothing about the token.
+    // A 401 of a path with an access control of its own, such as Basic, is not about the token.
     if (status === 401 && challenge.foreign) return false
     const history = this.histories.get(request) ?? this.record(request, undefined)
     const { token } = history
@@ -176,7 +178,8 @@ class OAuthCredential implements Credential {
 
     if (status === 401) {
       if (history.loggedIn) return false
-      // A token that expired on its way to the target says nothing about the session, however often that happens.
+      // A token that expired on its way to the target does not show that the session has ended, however often it
+      // happens.
       const expired = manager.current === undefined
       if (token !== undefined && manager.mayRefresh && (expired || !history.refreshed)) {
         history.refreshed = true

@@ -9,7 +9,7 @@ import {
 import { type Secret, type SecretContext, secretFrom, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-// RFC 6750, 2.1: the syntax of a token. It is checked at each change of the file.
+// RFC 6750, 2.1: the syntax of a token, checked at each change of the file.
 const TOKEN = /^[\w.~+/-]+=*$/
 
 export default definePlugin({
@@ -48,7 +48,7 @@ export default definePlugin({
   facts: ({ path }, { token, file }) => ({ bearer: () => readToken(token, file && path(file)) }),
 })
 
-/** `undefined` when it cannot be read: the start fails for that. */
+/** `undefined` when the token cannot be read: the start reports that. */
 function readToken(token: string | undefined, file: string | undefined): string | undefined {
   let secret: Secret | undefined
   try {
@@ -75,7 +75,7 @@ function openToken({ token, file }: Source, context: SecretContext): Secret {
     if (secret !== undefined && TOKEN.test(secret.reveal())) return secret
     secret?.close()
   } catch (error) {
-    // It names the file.
+    // A `GatewayError` names the file.
     throw wrong(error instanceof GatewayError ? error.message : 'cannot be read')
   }
   throw wrong(noToken(file))

@@ -82,6 +82,6 @@ function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exch
 const NOTHING_TO_EXCHANGE =
   'there is no token to exchange: expected an authenticator that verifies tokens, or a credential before this one'
 // RFC 8693, 2.2.1: such a token is for no resource, and a target that gets it could exchange it.
-const NOT_FOR_A_TARGET = 'a token of N_A is for a further exchange: expected one after this entry'
+const NOT_FOR_A_TARGET = 'a token of type N_A is for a further exchange: expected one after this entry'
 
 const mistake = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])

@@ -6,7 +6,7 @@ import { definePlugin } from 'sallyport'
 import { secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { withConsoleLogged } from '#plugins/issuer/console.js'
-import { isOnLoopback, loopbackAddress, optional, serveOnLoopback } from './loopback.js'
+import { isOnLoopback, loopbackAddress, serveOnLoopback } from './loopback.js'
 
 const options = z.strictObject({
   address: loopbackAddress().describe('`HOST:PORT`, loopback only; the issuer is this URL'),
@@ -27,8 +27,7 @@ export default definePlugin({
   options,
 
   async setup(gateway, settings) {
-    const load = () => optional('oidc-provider', () => import('oidc-provider'))
-    const { default: Provider, errors } = await withConsoleLogged(gateway, load)
+    const { default: Provider, errors } = await withConsoleLogged(gateway, () => import('oidc-provider'))
     serveOnLoopback(gateway, {
       address: settings.address,
       options: settings,
@@ -45,9 +44,9 @@ export default definePlugin({
   },
 })
 
-/** Anybody can register a client, also a page that a browser has open: what is issued stays on this machine. */
+/** Any program can register a client, also a web page in a browser, so codes may go only to this machine. */
 const loopbackClients = (refused: Error): object => ({
-  // The package calls it for properties that it does not know itself.
+  // The package calls this for properties that it does not know.
   properties: ['loopback_only'],
   validator(
     _context: unknown,
@@ -61,7 +60,7 @@ const loopbackClients = (refused: Error): object => ({
 
 const NOT_ON_LOOPBACK = 'expected redirect URIs of this machine, such as http://127.0.0.1:8000/callback'
 
-// Its signatures are short: the tokens are pasted into terminals.
+// A key with short signatures: people paste the tokens into terminals.
 const ALGORITHM = 'EdDSA'
 
 const SCOPE = 'mcp'
@@ -89,7 +88,7 @@ async function configuration({
     // MCP clients register themselves, with redirect URIs on loopback.
     clientDefaults: { application_type: 'native', id_token_signed_response_alg: ALGORITHM },
     enabledJWA: { idTokenSigningAlgValues: [ALGORITHM] },
-    // MCP clients ask for the scope of the resource when they register, which only known scopes allow.
+    // MCP clients request the scope of the resource when they register; the package accepts only known scopes.
     scopes: ['openid', 'offline_access', SCOPE],
     clientBasedCORS: () => true,
     findAccount: (_context: unknown, accountId: string) => ({
@@ -119,7 +118,7 @@ async function configuration({
 
 const DAY = 86_400
 
-// The package writes a warning to stdout for each one that is not set.
+// The package writes a warning to stdout for each lifetime that is not set.
 const LIFETIMES = {
   AuthorizationCode: 60,
   Grant: 14 * DAY,
@@ -129,11 +128,11 @@ const LIFETIMES = {
   Session: 14 * DAY,
 } as const
 
-// The package's own pages take a font from another host, and a client may name a picture anywhere.
+// The package's own pages load a font from another host, and a client may name a picture on any host.
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 const FOREIGN_STYLE = /@import url\([^)]*\);/g
 
-/** Keeps the pages for signing in from loading anything, and names the client on them. */
+/** Stops the sign-in pages from loading other resources, and shows the name of the client on them. */
 export function adaptPages(provider: Provider): void {
   provider.use(async (context, next) => {
     await next()
@@ -155,6 +154,6 @@ async function clientName(provider: Provider, context: PageContext): Promise<str
   return client?.clientName ?? client?.clientId
 }
 
-// A client chooses its name when it registers itself.
+// The client has chosen this name itself at its registration.
 const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)

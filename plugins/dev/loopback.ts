@@ -4,7 +4,7 @@ import { ConfigError, type Gateway } from 'sallyport'
 import { isLoopbackHost, listenAddress, loopbackHosts, parseHostPort } from 'sallyport/toolkit'
 import type { z } from 'zod'
 
-/** An address of loopback, which only this machine can reach: no host name, since one may resolve to any address. */
+/** A loopback address, which only this machine can reach. Not a host name, which may resolve to any address. */
 export const loopbackAddress = (): z.ZodString =>
   listenAddress().regex(
     /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d+$/,
@@ -20,7 +20,10 @@ export interface LoopbackServer {
   readonly handler: (url: string) => RequestListener | Promise<RequestListener>
 }
 
-/** Opens a server when the gateway starts. It stays open over a reload with the same options, with its keys and logins. */
+/**
+ * Opens a server when the gateway starts. It keeps running over a reload with equal options, with its keys and
+ * logins.
+ */
 export function serveOnLoopback(gateway: Gateway, { address, options, handler }: LoopbackServer): void {
   const server = gateway.share(JSON.stringify(options), createServer, close)
   gateway.onStart(async () => {
@@ -33,14 +36,17 @@ export function serveOnLoopback(gateway: Gateway, { address, options, handler }:
   })
 }
 
-/** Whether a URL of a page leads to this machine, at whichever port. */
+/** Whether the URL of a page leads to this machine, at any port. */
 export function isOnLoopback(url: string): boolean {
   const { protocol, hostname = '' } = URL.parse(url) ?? {}
   const isWeb = protocol === 'http:' || protocol === 'https:'
   return isWeb && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** Refuses what pages from elsewhere send: a page that rebinds its name to this machine (`Host`), and any other (`Origin`). */
+/**
+ * Refuses requests of foreign pages: of one that rebinds its name to this machine (`Host`), and of any other
+ * (`Origin`).
+ */
 function ownPagesOnly(url: string, handler: RequestListener): RequestListener {
   const hosts = new Set(loopbackHosts({ main: url }))
   const isOwn = ({ headers: { host = '', origin } }: IncomingMessage): boolean =>
@@ -66,17 +72,4 @@ function listen(server: Server, address: string): Promise<void> {
     })
     server.listen(parseHostPort(address), resolve)
   })
-}
-
-// All that `sallyport quickstart` lacks, at once.
-const INSTALL = 'npm install oidc-provider@9 @modelcontextprotocol/sdk@1'
-
-/** Imports a package that only development needs. */
-export async function optional<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
-  try {
-    return await load()
-  } catch (cause) {
-    const message = `the package ${name} is not installed, which only development needs: \`${INSTALL}\``
-    throw new ConfigError([{ place: name, message }], { cause })
-  }
 }

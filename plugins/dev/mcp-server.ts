@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import { definePlugin } from 'sallyport'
+import { ConfigError, definePlugin } from 'sallyport'
 import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { loopbackAddress, optional, serveOnLoopback } from './loopback.js'
+import { loopbackAddress, serveOnLoopback } from './loopback.js'
 
 export default definePlugin({
   name: 'dev/mcp-server',
@@ -18,13 +18,7 @@ export default definePlugin({
 
   async setup(gateway, options) {
     const { address, token, callerHeader } = options
-    const { McpServer, StreamableHTTPServerTransport } = await optional(
-      '@modelcontextprotocol/sdk',
-      async () => ({
-        ...(await import('@modelcontextprotocol/sdk/server/mcp.js')),
-        ...(await import('@modelcontextprotocol/sdk/server/streamableHttp.js')),
-      }),
-    )
+    const { McpServer, StreamableHTTPServerTransport } = await loadSdk()
 
     const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       // Stateless: a server for each request.
@@ -51,7 +45,7 @@ export default definePlugin({
   },
 })
 
-/** Three tools: arithmetic, dice, and the caller and credential as the server got them. */
+/** Three tools: arithmetic, dice, and one that shows the caller and credential as the server received them. */
 export function addTools(server: McpServer, { headers }: IncomingMessage, callerHeader: string): void {
   server.registerTool(
     'add',
@@ -78,3 +72,17 @@ export function addTools(server: McpServer, { headers }: IncomingMessage, caller
 }
 
 const textResult = (text: string) => ({ content: [{ type: 'text' as const, text }] })
+
+/** Imports the package that only development needs. */
+async function loadSdk() {
+  const name = '@modelcontextprotocol/sdk'
+  try {
+    return {
+      ...(await import('@modelcontextprotocol/sdk/server/mcp.js')),
+      ...(await import('@modelcontextprotocol/sdk/server/streamableHttp.js')),
+    }
+  } catch (cause) {
+    const message = `the package ${name} is not installed, which only development needs: \`npm install ${name}@1\``
+    throw new ConfigError([{ place: name, message }], { cause })
+  }
+}

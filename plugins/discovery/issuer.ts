@@ -22,9 +22,9 @@ async function readIssuerMetadata(issuer: string, fetch: Fetch): Promise<JsonObj
     }
     const metadata = jsonObject(await response.text())
     if (metadata === undefined) throw new GatewayError('DISCOVERY_MALFORMED', `${url} is not a JSON object`)
-    // Byte for byte: otherwise anybody who can place the document of another issuer could name their own keys.
+    // Byte for byte: otherwise an attacker who can serve the document of another issuer could name keys of their own.
     if (metadata['issuer'] === issuer) return metadata
-    throw new GatewayError('ISSUER_MISMATCH', `${url} is the document of another issuer than issuerUrl`)
+    throw new GatewayError('ISSUER_MISMATCH', `the document at ${url} names another issuer than issuerUrl`)
   }
   throw new GatewayError('DISCOVERY_FAILED', `discovery of ${issuer} failed: ${lastFailure}`)
 }

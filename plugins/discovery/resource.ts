@@ -31,7 +31,7 @@ const resourceUrl = webUrl()
   .refine((text) => !/[#*]/.test(text), 'expected a URL without fragment and asterisk')
   .refine(isReadable, UNREADABLE)
 
-// It concerns a client and the authorization server, not a resource.
+// This scope concerns a client and the authorization server, not a resource.
 const OFFLINE = 'offline_access'
 
 const options = z.strictObject({
@@ -45,27 +45,27 @@ const options = z.strictObject({
     .regex(/^\/[^*?#]*$/, 'expected a path')
     .refine(isReadable, UNREADABLE)
     .default('/')
-    .describe('where the resource is below the main port, and the scope'),
+    .describe('the path of the resource below the main port, after that of the scope'),
   realm: z.string().default('mcp').describe('the realm of the challenge'),
   resourceDocumentation: z
     .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
     .optional()
     .describe('documentation for people, named in the document'),
-  scopes: z.array(scopeToken()).default([]).describe('scopes that clients should ask for'),
+  scopes: z.array(scopeToken()).default([]).describe('scopes that clients should request'),
   requiredScopes: z
     .array(
       scopeToken().refine(
         (name) => name !== OFFLINE,
-        `${OFFLINE} is no scope of a resource: no token has it`,
+        `${OFFLINE} is not a scope of a resource: no token has it`,
       ),
     )
     .default([])
-    .describe('scopes that every token needs; one without them gets a 403'),
+    .describe('scopes that every token needs; a request whose token lacks one gets a 403'),
   unavailableStatus: z
     .literal([401, 503])
     .default(401)
     .describe(
-      'the status when no provider that could decide was reachable; with 503 clients come back with the same token',
+      'the status when no provider that could verify the token was reachable; after a 503 clients send the same token again',
     ),
 })
 
@@ -73,7 +73,7 @@ export default definePlugin({
   name: 'discovery/resource',
   api: 1,
   summary:
-    'Tells clients where to get a token: the protected-resource document (RFC 9728) and the challenge that points to it.',
+    'Shows clients where to get a token: the protected-resource document (RFC 9728) and the challenge that points to it.',
   provides: [Challenge, ResourceMetadata],
   options,
 
@@ -106,7 +106,7 @@ export default definePlugin({
     gateway.onStart(() => {
       singleAddress(addresses())?.watch((origin) => publish(origin + path))
     })
-    // With port 0, the port is known only once it is open.
+    // With port 0, the operating system chooses the port.
     gateway.onReady(({ main }) => {
       if (addresses().length === 0) publish(mainPort(main) + path)
     })
@@ -136,7 +136,7 @@ function mainPort(main: string | undefined): string {
   ])
 }
 
-/** One document of several parts: lists are joined without repeats, and single values must agree. */
+/** Merges several parts into one document: joins lists without repeats, and requires single values to agree. */
 export function mergedDocument(parts: readonly ResourceDocument[]): ResourceDocument {
   const merged = new Map<string, ResourceDocument[string]>()
   for (const part of parts) {
@@ -155,11 +155,11 @@ function joined(
   if (before === undefined || before === value) return value
   if (typeof before === 'object' && typeof value === 'object') return [...new Set([...before, ...value])]
   throw new ConfigError([
-    { place: field, message: 'two parts of the resource metadata give it different values' },
+    { place: field, message: 'two plugins give this field of the resource metadata different values' },
   ])
 }
 
-/** Responds with 403 to a caller whose token lacks a scope, and names all that are needed at once. */
+/** Responds with 403 to a caller whose token lacks a scope, and names all required scopes. */
 export function requireScopes(gateway: Gateway, required: readonly string[]): void {
   const challenge = { scope: required.join(' ') }
   const hasAll = ({ scopes = [] }: Identity): boolean => required.every((scope) => scopes.includes(scope))
@@ -172,16 +172,16 @@ export function requireScopes(gateway: Gateway, required: readonly string[]): vo
   gateway.http.addHook('onRequest', (request, _reply, done) => {
     const { identity, isOpen } = request
     const authenticate = request.authenticate.bind(request)
-    // A route below a public path may ask for a caller by itself, such as one that writes.
+    // A route below a public path may authenticate the caller itself, such as a route that writes.
     request.authenticate = async (credentials) => {
       const caller = await authenticate(credentials)
       if (hasAll(caller)) return caller
       throw refusalOf(caller)
     }
-    // On a public route nobody is authenticated.
+    // On a public route the gateway authenticates no caller.
     if (identity === undefined || hasAll(identity)) return done()
     if (isOpen) {
-      // It admits everybody, but a session without the scope gets no more than that.
+      // The route is open to all callers: a session without the scope counts as none.
       request.identity = undefined
       return done()
     }

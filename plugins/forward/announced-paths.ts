@@ -6,16 +6,16 @@ import { EndpointRewriter } from './endpoint-rewriter.js'
 import type { Target } from './target.js'
 import type { ResponseHead } from './transport.js'
 
-const MARK = '/.endpoint/'
+const SEGMENT = '/.endpoint/'
 // 128 bits in base64url.
 const TAG_LENGTH = 22
 const GATEWAY = 'http://gateway.invalid'
 const ASCII = /^[\x20-\x7e]*$/
 
 /**
- * The HTTP+SSE transport of 2024-11-05 has the target name a path to post to, anywhere on its origin. Outside of what
- * the gateway serves it becomes a path that carries a signature: nothing else out there can be reached, and every
- * process of this gateway knows it without having seen the announcement.
+ * In the HTTP+SSE transport of 2024-11-05 the target announces a path to post to, anywhere on its origin. The gateway
+ * rewrites a path that it does not serve into one with a signature. So clients reach no other path of the target, and
+ * every process of the gateway recognizes the path, also one that has not seen the announcement.
  */
 export class AnnouncedPaths {
   private readonly key: Buffer
@@ -25,17 +25,17 @@ export class AnnouncedPaths {
   constructor(
     private readonly target: Target,
     private readonly gateway: Pick<Gateway, 'scope' | 'log' | 'keyFor'>,
-    /** What a proxy in front removes: clients resolve references against paths that have it. */
+    /** The prefix that a proxy in front removes: clients resolve references against paths with this prefix. */
     private readonly removed = '',
   ) {
     this.key = gateway.keyFor('announced endpoints')
     this.scope = gateway.scope
-    this.prefix = gateway.scope + MARK
+    this.prefix = gateway.scope + SEGMENT
   }
 
-  /** The path to request, for a request to a path that was announced. */
+  /** The path of the target for a request to an announced path. */
   pathFor({ method, originalUrl }: FastifyRequest): string | undefined {
-    // A page in a browser asks with OPTIONS first.
+    // A browser sends a preflight with OPTIONS first.
     if (!originalUrl.startsWith(this.prefix) || (method !== 'POST' && method !== 'OPTIONS')) return undefined
     const start = this.prefix.length + TAG_LENGTH
     const path = originalUrl.slice(start)
@@ -44,28 +44,30 @@ export class AnnouncedPaths {
     return tag.length === expected.length && timingSafeEqual(tag, expected) ? path : undefined
   }
 
-  /** For a response that may be such a stream; a newer client names its session when it asks for a stream. */
+  /** A rewriter if the response may be a stream of HTTP+SSE. Clients of newer transports name their session. */
   rewriterFor(request: FastifyRequest, head: ResponseHead, path: string): EndpointRewriter | undefined {
     const { method, headers, originalUrl } = request
     if (method !== 'GET' || head.status !== 200 || headers['mcp-session-id'] !== undefined) return undefined
-    // A body of announced length or in a coding must stay as it is.
+    // A body with an announced length or a coding must stay as it is.
     const fixed = ['content-length', 'content-encoding'].some((name) => firstValue(head.headers, name))
     return fixed ? undefined : new EndpointRewriter((data) => this.endpointFor(data, path, originalUrl))
   }
 
-  /** What the client is to be told, in place of what the target announced at `path`. */
+  /** The endpoint for the client, instead of the one that the target announced at `path`. */
   private endpointFor(announced: string, path: string, originalUrl: string): string {
     const { target, gateway } = this
     const endpoint = target.pathOf(announced, path)
     if (endpoint === undefined) {
-      gateway.log.warn('the target announced an endpoint that is not on its own origin; it was left as it is')
+      gateway.log.warn(
+        'the target announced an endpoint on another origin; the gateway passes it on unchanged',
+      )
       return announced
     }
     const reachable = this.reachable(announced, endpoint, originalUrl)
     return reachable ?? this.removed + this.prefix + this.tagOf(endpoint) + endpoint
   }
 
-  /** The head of a response from `path`, in which a `Location` that is served here leads there through the gateway. */
+  /** The head of a response from `path`. A `Location` that the gateway serves leads through the gateway. */
   headFor({ originalUrl }: FastifyRequest, head: ResponseHead, path: string): ResponseHead {
     if (head.status !== 201 && (head.status < 300 || head.status > 399)) return head
     const headers = head.headers.map((value, index, all) =>
@@ -77,7 +79,7 @@ export class AnnouncedPaths {
   }
 
   private locationFor(location: string, path: string, originalUrl: string): string {
-    // Other bytes came as latin1: a URL would encode them as what they are not.
+    // Other bytes were read as latin1, and a URL would encode them wrongly.
     const to = ASCII.test(location) ? this.target.pathOf(location, path) : undefined
     if (to === undefined) return location
     const reachable = this.reachable(location, to, originalUrl)
@@ -85,11 +87,14 @@ export class AnnouncedPaths {
     return reachable + (/#.*$/.exec(location)?.[0] ?? '')
   }
 
-  /** A reference that leads clients to this path of the target, if it is served here; as the target wrote it, if that does. */
+  /**
+   * A reference that leads clients to this path of the target through the gateway, or undefined. The target's own
+   * reference comes first.
+   */
   private reachable(reference: string, path: string, originalUrl: string): string | undefined {
     const { removed, scope } = this
-    return [reference, removed + scope + path].find((each) =>
-      this.leadsTo(path, asClientsResolve(each, removed + originalUrl)),
+    return [reference, removed + scope + path].find((candidate) =>
+      this.leadsTo(path, asClientsResolve(candidate, removed + originalUrl)),
     )
   }
 

@@ -2,11 +2,11 @@ import type { Duplex } from 'node:stream'
 import { UpstreamError } from 'sallyport'
 import { type FlatHeaders, failureCode, firstValue } from 'sallyport/toolkit'
 import type { TransportChoice } from './forwarder.js'
-import type { Replica, Replicas } from './replicas.js'
+import type { Exclusion, Replica, Replicas } from './replicas.js'
 import type { Call, OutgoingRequest, ResponseHandler, ResponseHead, Transport } from './transport.js'
 import type { Transports } from './transports.js'
 
-/** The transports of all replicas, by origin, each as one that chooses among them. */
+/** The transports to all replicas, behind one buffered and one streaming transport that choose a replica. */
 export class BalancedTransports implements TransportChoice {
   readonly buffered: Transport
   readonly streaming: Transport
@@ -25,7 +25,7 @@ export class BalancedTransports implements TransportChoice {
   }
 }
 
-/** Sends each request to one of the replicas, and to the next when nothing came back and it may be repeated. */
+/** Sends each request to one replica, and to the next after a failure, if the request may be repeated. */
 class BalancedTransport implements Transport {
   constructor(
     readonly replicas: Replicas,
@@ -94,7 +94,7 @@ class BalancedCall implements Call, ResponseHandler {
       this.handler.onError(error)
       return
     }
-    transport.replicas.leaveOut(replica, leftOutFor(error, outgoing.upgrade))
+    transport.replicas.leaveOut(replica, exclusionAfter(error, outgoing.upgrade))
     const mayRepeat = outgoing.body === undefined && IDEMPOTENT.has(outgoing.method)
     if (mayRepeat && tried.size < transport.replicas.size) this.sendToNext()
     else this.handler.onError(error)
@@ -116,32 +116,32 @@ class BalancedCall implements Call, ResponseHandler {
   private noteSession(named: string | undefined): void {
     const { session, replica } = this
     const { replicas } = this.transport
-    if (this.outgoing.method === 'DELETE' && session !== undefined) replicas.ended(session)
+    if (this.outgoing.method === 'DELETE' && session !== undefined) replicas.sessionEnded(session)
     else if (named !== undefined && named !== session && replica !== undefined)
-      replicas.started(named, replica)
+      replicas.sessionStarted(named, replica)
   }
 }
 
 // RFC 9110, 9.2.2; TRACE is not forwarded.
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
-/** In place: the headers were made for this request, and only one replica at a time reads them. */
+/** Changes the headers themselves: they belong to this request, and one replica at a time reads them. */
 function setHost(headers: FlatHeaders, origin: string): void {
   const at = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
   headers[at + 1] = new URL(origin).host
 }
 
-/** For what a replica that failed like this gets no requests; a caller must not be able to move the sessions of others. */
-function leftOutFor(error: unknown, upgrade: boolean): 'everything' | 'beginnings' | 'nothing' {
+/** Which requests a replica no longer gets after this failure. No caller may be able to move the sessions of others. */
+function exclusionAfter(error: unknown, upgrade: boolean): Exclusion {
   const kind = failureCode(error)
-  // No response in time: it hangs, or this one request takes long. Without a connection it is no error of the gateway's.
-  if (kind === 'EGRESS_TIMEOUT' && error instanceof UpstreamError) return 'beginnings'
-  // Servers end the connection of an upgrade that they do not want.
-  if (kind === 'EGRESS_RESET' && upgrade) return 'nothing'
-  return NOT_CONNECTED.has(kind) ? 'everything' : 'nothing'
+  // The replica hangs, or this one request takes long. A timeout while connecting is no `UpstreamError`.
+  if (kind === 'EGRESS_TIMEOUT' && error instanceof UpstreamError) return 'new sessions'
+  // Some servers refuse an upgrade by closing the connection.
+  if (kind === 'EGRESS_RESET' && upgrade) return 'none'
+  return NOT_CONNECTED.has(kind) ? 'all' : 'none'
 }
 
-// Without a connection, or one that was reset before the response.
+// No connection, or one that was reset before the response.
 const NOT_CONNECTED = new Set([
   'EGRESS_CLIENT_CERTIFICATE',
   'EGRESS_DNS',

@@ -7,7 +7,7 @@ import { forwarderOptions } from './options.js'
 import { plainHttpGuard } from './plain-http-guard.js'
 import { Replicas } from './replicas.js'
 import { Target } from './target.js'
-import { openTargetTls, placesOf } from './target-tls.js'
+import { openTargetTls, tlsPaths } from './target-tls.js'
 import { Transports } from './transports.js'
 
 export default definePlugin({
@@ -35,7 +35,9 @@ export default definePlugin({
       .int()
       .nonnegative()
       .default(10_000)
-      .describe('milliseconds for which a replica that did not answer gets no requests, if there is another'),
+      .describe(
+        'milliseconds for which a replica that did not respond gets no requests, if there is another',
+      ),
     ...forwarderOptions,
   }),
   async setup(gateway, options) {
@@ -50,13 +52,13 @@ export default definePlugin({
       replica.origin,
       new Transports(replica, gateway.log, plainHttp?.lookup, tls),
     ])
-    // A reload must not end the sessions of replicas that stay.
+    // Shared, so that sessions stay with their replicas after a reload.
     const startedBy = gateway.share(gateway.id, () => new Map<string, string>())
     const replicas = new Replicas(origins, options.leaveOutFor, startedBy)
     const transports = new BalancedTransports(replicas, new Map(each))
     await new Forwarder(gateway, options, target, transports, plainHttp).install()
   },
-  facts: ({ path }, { targets: [url = ''], ...options }) => ({ target: { url, ...placesOf(options, path) } }),
+  facts: ({ path }, { targets: [url = ''], ...options }) => ({ target: { url, ...tlsPaths(options, path) } }),
 
   async examine(examination, { targets, ...settings }) {
     const { examineTarget } = await import('./examine.js')
@@ -64,6 +66,6 @@ export default definePlugin({
   },
 })
 
-/** Those that are URLs: of the others it is told that they are none. */
+/** Only the valid URLs: `targetUrl` reports the others. */
 const parsed = (urls: readonly string[]): readonly URL[] =>
   urls.filter((url) => URL.canParse(url)).map((url) => new URL(url))

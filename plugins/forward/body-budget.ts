@@ -1,28 +1,28 @@
 import { ByteBudget } from 'sallyport/toolkit'
 
-// Nearly all calls are smaller.
+// Bytes. Nearly all calls are smaller.
 const ORDINARY = 64 * 1024
-// So many callers could fill the room, and no fewer.
+// At least so many callers are needed to fill the budget.
 const SHARES = 8
-/** Milliseconds without a byte after which a body ends for others. */
+/** Milliseconds without a byte after which a body may be evicted. */
 const MAY_STALL = 1000
 
-/** Who keeps bytes of a body while more of it arrive. */
-export interface Keeper {
-  /** Frees them: the body has stalled, and another needs the room. */
-  giveUp(): void
+/** Holds bytes of a body while more of them arrive. */
+export interface Evictable {
+  /** Frees the bytes: the body has stalled, and another body needs the memory. */
+  evict(): void
 }
 
 /**
- * Limits the bytes that are kept of all bodies. Large ones leave a quarter of it to ordinary calls, and one caller has an
- * eighth at most. Where it is full, bodies that have stalled end for others that arrive.
+ * Limits the bytes that are kept of all bodies. Large bodies leave a quarter of the budget to ordinary calls, and one
+ * caller has an eighth at most. When the budget is full, it evicts stalled bodies for those that arrive.
  */
 export class BodyBudget {
   private readonly all: ByteBudget
   private readonly large: ByteBudget
   private readonly share: number
   private readonly shares = new Map<string, number>()
-  /** When bytes last came of those that arrive: the one that has stalled for longest is the first. */
+  /** The time of the last bytes of each arriving body. The first entry has stalled for longest. */
   private readonly arriving = new Map<KeptBytes, number>()
 
   constructor(limit: number) {
@@ -31,7 +31,7 @@ export class BodyBudget {
     this.share = limit / SHARES
   }
 
-  /** `false` when there is no room. */
+  /** `false` when the budget is full. */
   reserve(kept: KeptBytes, bytes: number): boolean {
     if (!this.hasShare(kept, bytes)) return false
     const large = beyondOrdinary(kept.size + bytes) - beyondOrdinary(kept.size)
@@ -44,9 +44,9 @@ export class BodyBudget {
     return true
   }
 
-  /** Makes room where there is none: `false` when nothing has stalled either. */
+  /** Reserves, and evicts stalled bodies if needed; `false` when there are none. */
   demand(kept: KeptBytes, bytes: number): boolean {
-    while (!this.reserve(kept, bytes)) if (!this.hasShare(kept, bytes) || !this.endStalled()) return false
+    while (!this.reserve(kept, bytes)) if (!this.hasShare(kept, bytes) || !this.evictStalled()) return false
     return true
   }
 
@@ -65,11 +65,11 @@ export class BodyBudget {
     this.arriving.delete(kept)
   }
 
-  private endStalled(): boolean {
+  private evictStalled(): boolean {
     const [[kept, since] = []] = this.arriving
     if (kept === undefined || since === undefined || performance.now() - since < MAY_STALL) return false
     this.arriving.delete(kept)
-    kept.keeper.giveUp()
+    kept.holder.evict()
     return true
   }
 
@@ -85,36 +85,36 @@ export class BodyBudget {
   }
 }
 
-/** The bytes that are kept of one body, for its caller; of one that nobody sent for itself there is none. */
+/** The bytes that are kept of one body. `caller` is undefined for requests that plugins dispatch. */
 export class KeptBytes {
   size = 0
 
   constructor(
     private readonly budget: BodyBudget,
     readonly caller: string | undefined,
-    readonly keeper: Keeper,
+    readonly holder: Evictable,
   ) {}
 
-  /** Reserves so many bytes more; `false` when there is no room. */
+  /** Reserves more bytes; `false` when the budget is full. */
   reserve(bytes: number): boolean {
     const fits = this.budget.reserve(this, bytes)
     if (fits) this.size += bytes
     return fits
   }
 
-  /** Reserves so many bytes more, if need be in place of bodies that have stalled. */
+  /** Reserves more bytes, and evicts stalled bodies if needed. */
   demand(bytes: number): boolean {
     const fits = this.budget.demand(this, bytes)
     if (fits) this.size += bytes
     return fits
   }
 
-  /** Bytes of its body have come, and more are expected. */
+  /** Bytes of the body have arrived, and more are expected. */
   arrived(): void {
     if (this.size > 0) this.budget.arrived(this)
   }
 
-  /** Nothing more is expected now from its caller. */
+  /** For now the gateway expects no more bytes from the caller. */
   settled(): void {
     this.budget.settled(this)
   }
@@ -130,22 +130,22 @@ const beyondOrdinary = (bytes: number): number => Math.max(bytes - ORDINARY, 0)
 
 /** A request body that is being received. */
 export interface IncomingBody {
-  /** Bytes since the last sweep; infinite when it was not read meanwhile. */
+  /** Bytes since the last sweep; infinite when the body was not read meanwhile. */
   received: number
   /** Whether too few bytes had arrived at the last sweep. */
   wasSlow: boolean
   onTooSlow(): void
 }
 
-/** Finds bodies that stall or trickle. One sweep serves all: a timer for each would cost more than most bodies do. */
+/** Finds bodies that stall or trickle. One sweep checks all: a timer for each would cost more than most bodies do. */
 export class SlowBodies {
   private readonly bodies = new Set<IncomingBody>()
   private readonly timer: NodeJS.Timeout
   private readonly minBytes: number
 
   /**
-   * A body may stall, or arrive at less than `rate` bytes a second, for `limit` milliseconds, and for half as long again
-   * at most.
+   * A body may stall, or arrive at less than `rate` bytes a second, for `limit` milliseconds, and for half as long
+   * again at most.
    */
   constructor(limit: number, rate: number) {
     this.minBytes = Math.max((rate * limit) / 2000, 1)

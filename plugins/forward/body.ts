@@ -1,29 +1,35 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
 import { bodyIncomplete, bodyTooLarge, bodyTooSlow, MAX_OBSERVED_BODY } from 'sallyport/toolkit'
-import { type BodyBudget, type IncomingBody, type Keeper, KeptBytes, type SlowBodies } from './body-budget.js'
+import {
+  type BodyBudget,
+  type Evictable,
+  type IncomingBody,
+  KeptBytes,
+  type SlowBodies,
+} from './body-budget.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
-  /** Milliseconds for the rest of a body to come after its answer. */
+  /** Milliseconds for the rest of a body after its response. */
   readonly dropTimeout: number
   readonly slowBodies: SlowBodies
   readonly kept: BodyBudget
 }
 
 /**
- * A request body, read whole or as a stream, within the limits on size and rate. The bytes that are kept of it count
- * until they were passed on or discarded.
+ * A request body, read whole or as a stream, within the limits on size and rate. Its kept bytes count in the budget
+ * until they are passed on or discarded.
  */
-export class Body implements IncomingBody, Keeper {
-  // The first sweep must not find it slow: what arrived before is not known.
+export class Body implements IncomingBody, Evictable {
+  // Infinite, so that the first sweep does not call the body slow: earlier bytes were not counted.
   received = Number.POSITIVE_INFINITY
   wasSlow = false
   private size = 0
   private readonly kept: KeptBytes
   private buffered: Buffer[] = []
   private onChunk: (chunk: Buffer) => void = noop
-  private write: (chunk: Buffer) => boolean = takeAll
+  private write: (chunk: Buffer) => boolean = acceptAll
   private onEnd: () => void = noop
   private onFailure: (refusal: Refusal) => void = noop
   private listening = false
@@ -36,7 +42,7 @@ export class Body implements IncomingBody, Keeper {
   constructor(
     private readonly message: IncomingMessage,
     private readonly limits: BodyLimits,
-    /** Whom its bytes count for. */
+    /** The caller whose share its bytes count in. */
     private readonly caller: string | undefined,
     private readonly onRefusal: (refusal: Refusal) => void,
   ) {
@@ -44,12 +50,12 @@ export class Body implements IncomingBody, Keeper {
   }
 
   /**
-   * Reads the whole body if it has at most `maxBytes` and there is room to keep it. Otherwise `done` gets undefined, and
-   * what was read stays buffered for `streamTo`.
+   * Reads the whole body if it has at most `maxBytes` and fits into the budget. Otherwise `done` gets undefined, and
+   * the bytes that were read stay buffered for `streamTo`.
    */
   readWhole(length: number | undefined, maxBytes: number, done: (whole: Buffer | undefined) => void): void {
     const { message } = this
-    // A small body mostly arrives in one chunk with its head: on the next tick it can be read without listeners.
+    // A small body mostly arrives with its head: on the next tick it can be read without listeners.
     process.nextTick(() => {
       if (message.readableLength !== length || !this.kept.reserve(length)) {
         this.bufferUpTo(maxBytes, done)
@@ -60,8 +66,8 @@ export class Body implements IncomingBody, Keeper {
   }
 
   /** Passes chunks on until `write` returns `false`; `resume` continues. */
-  streamTo(given: (chunk: Buffer) => boolean, onEnd: () => void): void {
-    const write = this.copy?.of(given) ?? given
+  streamTo(sink: (chunk: Buffer) => boolean, onEnd: () => void): void {
+    const write = this.copy?.tee(sink) ?? sink
     const onChunk = (chunk: Buffer): void => {
       if (!write(chunk)) this.pause()
     }
@@ -71,7 +77,7 @@ export class Body implements IncomingBody, Keeper {
     this.resume()
   }
 
-  /** From now on what is passed on is copied. */
+  /** From now on, copies each chunk that is passed on. `whole` gets the copy. */
   copyTo(whole: (body: Buffer | undefined) => void): void {
     this.copy = new BodyCopy(this.limits.kept, this.caller, whole)
   }
@@ -86,18 +92,18 @@ export class Body implements IncomingBody, Keeper {
     else this.read()
   }
 
-  /** Reads a body of which nothing was read: at once when all of it has come. */
+  /** Reads a body of which nothing was read yet: at once if all of it has arrived. */
   readAll(length: number | undefined, maxBytes: number): Buffer | Promise<Buffer> {
     const { message } = this
-    const hasCome = message.readableLength === length && length <= maxBytes && !message.destroyed
-    return hasCome && this.kept.reserve(length) ? message.read() : this.collect(maxBytes)
+    const hasArrived = message.readableLength === length && length <= maxBytes && !message.destroyed
+    return hasArrived && this.kept.reserve(length) ? message.read() : this.collect(maxBytes)
   }
 
-  /** Reads all that is left, and what is buffered. It counts as kept; more than `maxBytes` is refused. */
+  /** Reads the buffered bytes and the rest. All count as kept; a body over `maxBytes` is refused. */
   collect(maxBytes: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.onFailure = reject
-      // Its `close` may have come already.
+      // `close` may have been emitted already.
       if (this.message.destroyed && !this.ended) reject(bodyIncomplete())
       const chunks: Buffer[] = []
       let size = 0
@@ -117,22 +123,24 @@ export class Body implements IncomingBody, Keeper {
         this.collected = true
         resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
         chunks.length = 0
-        // They hold the promise, and so its bytes.
+        // These functions hold the promise, and so the bytes.
         this.onFailure = noop
         this.onChunk = noop
-        this.write = takeAll
+        this.write = acceptAll
       })
     })
   }
 
-  /** Drops what is buffered, and frees the bytes that were kept. */
+  /** Drops the buffered chunks, and frees the kept bytes. */
   discard(): void {
     this.copy?.discard()
     this.buffered = []
     this.kept.free()
   }
 
-  /** The answer is sent. A caller that sends all of its body first reads it only when the rest is read, and dropped. */
+  /**
+   * Reads and drops the rest after the response: a caller that sends its whole body first reads the response only then.
+   */
   drop(): void {
     const { message, limits, onFailure } = this
     this.discard()
@@ -147,20 +155,16 @@ export class Body implements IncomingBody, Keeper {
     limitRemaining(message, limits.dropTimeout)
   }
 
-  giveUp(): void {
+  evict(): void {
     this.refuse(bodyTooSlow())
   }
 
   onTooSlow(): void {
     // A paused stream waits for the target, not for the caller.
     if (this.message.isPaused()) this.limits.slowBodies.add(this)
-    else this.giveUp()
+    else this.refuse(bodyTooSlow())
   }
 
-  /**
-   * These functions are constants first: V8 allocates a function literal that is assigned to a property as an old
-   * object, like a method, and all that its closure holds would stay until the next full collection.
-   */
   private bufferUpTo(maxBytes: number, done: (whole: Buffer | undefined) => void): void {
     const onEnd = (): void => {
       const { buffered } = this
@@ -238,19 +242,21 @@ export class Body implements IncomingBody, Keeper {
 
 const noop = (): void => {}
 
-const takeAll = (): boolean => true
+const acceptAll = (): boolean => true
 
 const noRoom = (): Refusal =>
-  new Refusal(503, 'BODIES_FULL', 'too many bodies are kept at this moment', { retryAfter: 1 })
+  new Refusal(503, 'BODIES_FULL', 'the gateway holds too many request bodies at this moment', {
+    retryAfter: 1,
+  })
 
-/** How the head of a request frames its body. */
+/** The framing of a request body, from the head of the request. */
 export interface BodyFraming {
   /** In bytes; undefined when the body is chunked. */
   readonly length: number | undefined
   readonly chunked: boolean
 }
 
-/** Node has already refused a request that frames its body twice. */
+/** Reads the framing. Node has already refused a request that frames its body twice. */
 export function bodyFraming({ headers }: IncomingMessage, maxBytes: number): BodyFraming {
   const coding = headers['transfer-encoding']
   if (coding !== undefined) {
@@ -265,11 +271,11 @@ export function bodyFraming({ headers }: IncomingMessage, maxBytes: number): Bod
 const unsupportedCoding = (): Refusal =>
   new Refusal(501, 'TRANSFER_CODING', 'the only supported transfer coding is chunked')
 
-/** Whether something of a body is still to be read, on a connection that stays: a request of the gateway itself has none. */
+/** Whether more of a body is to be read, on a connection that stays open: a dispatched request has no connection. */
 const mayContinue = ({ complete, readableLength, socket }: IncomingMessage): boolean =>
   (!complete || readableLength > 0) && socket.writable
 
-/** Limits the time for the rest of a body, after its answer. Node has forgotten the request by then: it emits no `close`. */
+/** Limits the time for the rest of a body after its response. Then Node emits no `close` on the request any more. */
 function limitRemaining(message: IncomingMessage, milliseconds: number): void {
   const { socket } = message
   const timer = setTimeout(() => socket.destroy(), milliseconds)
@@ -281,8 +287,8 @@ function limitRemaining(message: IncomingMessage, milliseconds: number): void {
   socket.once('close', stop)
 }
 
-/** A copy of a body that is passed on, for who only observes it. It takes room where there is some, and else is given up. */
-export class BodyCopy implements Keeper {
+/** A copy of a streamed body, for observers. It is discarded if it does not fit into the budget. */
+export class BodyCopy implements Evictable {
   private chunks: Buffer[] | undefined = []
   private readonly kept: KeptBytes
 
@@ -294,8 +300,8 @@ export class BodyCopy implements Keeper {
     this.kept = new KeptBytes(budget, caller, this)
   }
 
-  /** Copies what is written. */
-  of(write: (chunk: Buffer) => boolean): (chunk: Buffer) => boolean {
+  /** Copies each chunk that is written. */
+  tee(write: (chunk: Buffer) => boolean): (chunk: Buffer) => boolean {
     return (chunk) => {
       this.add(chunk)
       return write(chunk)
@@ -313,7 +319,7 @@ export class BodyCopy implements Keeper {
     this.kept.free()
   }
 
-  giveUp(): void {
+  evict(): void {
     this.discard()
   }
 

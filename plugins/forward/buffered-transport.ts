@@ -5,7 +5,7 @@ import type { Target } from './target.js'
 import {
   announcesBody,
   type Call,
-  type Connecting,
+  type ConnectionSettings,
   endsWithHead,
   type OutgoingRequest,
   type ResponseHandler,
@@ -16,19 +16,19 @@ import {
 type Connector = buildConnector.connector
 
 /**
- * The transport for requests with a small body that has been read, which is nearly all of them: undici's dispatcher
- * without streams, promises or header objects in between.
+ * The transport for requests whose small body was read, which are nearly all requests. It uses undici's dispatcher
+ * directly, without streams, promises or header objects.
  */
 export class BufferedTransport implements Transport {
   private pool: Pool | undefined
   private opening: Promise<void> | undefined
-  /** They have no connections but those in use. */
+  /** Pools with old certificates. Their only connections are those in use. */
   private readonly retired = new Set<Pool>()
   private closed = false
 
   constructor(
     private readonly target: Target,
-    private readonly connecting: Connecting,
+    private readonly connecting: ConnectionSettings,
   ) {
     connecting.tls?.onChange(() => this.renew())
   }
@@ -53,8 +53,8 @@ export class BufferedTransport implements Transport {
     this.pool = undefined
     this.opening = undefined
     retired.add(pool)
-    const forget = (): void => void retired.delete(pool)
-    pool.close().then(forget, forget)
+    const remove = (): void => void retired.delete(pool)
+    pool.close().then(remove, remove)
   }
 
   private async dispatchLater(outgoing: OutgoingRequest, call: BufferedCall): Promise<void> {
@@ -64,7 +64,7 @@ export class BufferedTransport implements Transport {
     else call.onError(new Error('the gateway is stopping'))
   }
 
-  /** At the first call: a start would wait for undici as long as for Fastify. */
+  /** Opens the pool at the first call: loading undici takes as long as loading Fastify, and would delay the start. */
   private async open(): Promise<void> {
     const { default: undici } = await import('undici')
     if (this.closed) return
@@ -75,7 +75,7 @@ export class BufferedTransport implements Transport {
       tunnels === undefined
         ? undici.buildConnector(direct)
         : (_options, opened) => void tunnels.open(to, opened)
-    // undici's own response timers outlive their calls by up to a second, and make old objects of young ones.
+    // Without undici's own timers, which outlive their calls by up to a second and keep them in memory.
     this.pool = new undici.Pool(this.target.origin, {
       connect: withoutContinue(connect),
       headersTimeout: 0,
@@ -88,7 +88,7 @@ function dispatch(pool: Pool, { method, path, headers, body }: OutgoingRequest, 
   pool.dispatch({ method, path, headers, body: Buffer.isBuffer(body) ? body : null }, call)
 }
 
-/** undici's older handler: the newer one parses every header into an object and loses order, case and repeats. */
+/** Uses undici's older handler: the newer one parses headers into an object, and loses order, case and repeats. */
 class BufferedCall implements Dispatcher.DispatchHandler, Call {
   private abortRequest: ((error?: Error) => void) | undefined
   private resumeResponse: (() => void) | undefined
@@ -116,7 +116,7 @@ class BufferedCall implements Dispatcher.DispatchHandler, Call {
     clearTimeout(this.timer)
     this.resumeResponse = resume
     const head: ResponseHead = { status, reason: rawReason(reason), headers: headers.map(latin1) }
-    // undici takes a length without a body for a truncated response, and a 304 may have one.
+    // undici takes a length without a body for a truncated response, but a 304 may have a length.
     this.headOnly = endsWithHead('', status)
     const wantsMore = this.handler.onHead(head, this)
     if (this.headOnly && wantsMore) this.onComplete(null)
@@ -131,7 +131,7 @@ class BufferedCall implements Dispatcher.DispatchHandler, Call {
   onComplete(trailers: string[] | null): void {
     if (this.ended) return
     this.ended = true
-    // The types say string; they are buffers, as the headers are.
+    // The types say strings, but undici passes buffers, as for headers.
     this.handler.onEnd((trailers ?? []).map(latin1))
   }
 
@@ -175,8 +175,8 @@ const END_OF_HEAD = '\r\n\r\n'
 const LONGEST_HEAD = 16 * 1024
 
 /**
- * Opens connections that skip `100 Continue`. No request on them asks for it, but a client has to accept it all the
- * same (RFC 9110, 15.2), and undici closes the connection.
+ * Opens connections that skip `100 Continue`. No request asks for it here, but a client has to accept it (RFC 9110,
+ * 15.2), and undici would close the connection.
  */
 function withoutContinue(open: Connector): Connector {
   return (options, callback) =>
@@ -187,9 +187,9 @@ function withoutContinue(open: Connector): Connector {
     })
 }
 
-/** Reads before undici does, and puts back what undici is to read. */
+/** Reads before undici does, and puts back the bytes that undici has to read. */
 function skipContinue(socket: Socket): void {
-  // A request is written at once, and only after the response to the last one: if more was written, a response begins.
+  // undici writes a request at once, after the last response has ended: so after more bytes written, a response begins.
   let writtenBefore = socket.bytesWritten
   let pending: Buffer | undefined
   socket.on('readable', () => {
@@ -213,7 +213,7 @@ function skipContinue(socket: Socket): void {
   })
 }
 
-/** Also while there are too few bytes to decide. */
+/** Whether the bytes begin with `100 Continue`; also true while they are too few to decide. */
 function isContinue(bytes: Buffer): boolean {
   const length = Math.min(bytes.length, CONTINUE.length)
   return CONTINUE.compare(bytes, 0, length, 0, length) === 0

@@ -31,7 +31,7 @@ export interface ForwardContextOptions {
   readonly targetTimeout: number
 }
 
-/** What all requests of one forwarder share; made once, at the start. */
+/** The state that all requests of one forwarder share; made once, at the start. */
 export class ForwardContext {
   private readonly rules: RequestRules
   private readonly logsRequests: boolean
@@ -56,13 +56,13 @@ export class ForwardContext {
     this.logsRequests = log.isLevelEnabled('debug')
   }
 
-  /** The headers of a response that are about the gateway's own credential, and not for the caller. */
+  /** The response headers that concern the gateway's own credential, and must not reach the caller. */
   omittedFor(credential: OutgoingCredential | undefined): ReadonlySet<string> | undefined {
     if (credential === undefined) return undefined
     return this.options.forwardCookies ? CHALLENGE : CHALLENGE_AND_SESSION
   }
 
-  /** For a body of so many bytes, where it was read. */
+  /** The headers for the target. `length` is that of a body that was read. */
   headersFor(
     request: FastifyRequest,
     credential: OutgoingCredential | undefined,
@@ -71,7 +71,7 @@ export class ForwardContext {
     return this.rules.apply(request.raw, credential, this.addedHeaders(request), length)
   }
 
-  /** Complete once the body has ended. */
+  /** The trailers for the target, complete once the body has ended. */
   trailersFor(request: FastifyRequest, credential: OutgoingCredential | undefined): FlatHeaders {
     return this.rules.applyToTrailers(request.raw, credential)
   }
@@ -81,12 +81,12 @@ export class ForwardContext {
     return asksForStream(request) ? 0 : this.options.targetTimeout
   }
 
-  /** The caller was authenticated when its request came. A stream may outlast its token. */
+  /** Ends a stream when the caller's token expires: the caller was authenticated only when its request came. */
   limitStream(reply: FastifyReply): void {
     if (this.options.endStreamsWithToken) endWithToken(reply)
   }
 
-  /** Where the response to a request is written to. */
+  /** The sink that writes a response to the caller. */
   sinkFor(
     head: ResponseHead,
     reply: FastifyReply,
@@ -122,9 +122,9 @@ export class ForwardContext {
 
 const NO_HEADERS: OutgoingHeaders = []
 
-// The caller cannot meet the challenge.
+// The challenge is for the gateway's credential, not for the caller's.
 const CHALLENGE: ReadonlySet<string> = new Set(['www-authenticate'])
-// A session that the target begins for the credential would open it to who reaches the target directly.
+// A session cookie for the gateway's credential would let a caller use it at the target directly.
 const CHALLENGE_AND_SESSION: ReadonlySet<string> = new Set([...CHALLENGE, 'set-cookie'])
 
 /** The caller's address, host and protocol, in both forms. A `Host` may hold anything: an invalid one is left out. */
@@ -145,7 +145,7 @@ const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i
 const knownMethod = (method: string | readonly string[]): string =>
   typeof method === 'string' && MCP_METHODS.has(method) ? method : 'other'
 
-/** Its client may read an event stream whatever type the response has. */
+/** Whether the client asks for an event stream: it may then read one, whatever the type of the response. */
 export const asksForStream = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' && headers.accept?.includes('text/event-stream') === true
 
@@ -154,7 +154,7 @@ function endWithToken({ raw, request }: FastifyReply): void {
   const { expiresAt } = request.identity ?? {}
   if (expiresAt === undefined) return
   let timer: NodeJS.Timeout | undefined
-  // Counted down, and not compared with the time of day: that may be set back.
+  // A countdown, since the time of day may be set back.
   let left = expiresAt * 1000 - Date.now()
   const wait = (): void => {
     const part = Math.min(left, LONGEST_WAIT)
@@ -168,7 +168,7 @@ function endWithToken({ raw, request }: FastifyReply): void {
       return
     }
     const observed = observationOf(request)
-    // Not by its caller: what has no answer yet would look as if that had left.
+    // Reports the expiry: otherwise calls without an answer would look as if the caller had disconnected.
     if (observed?.isAnswered === false) observed.restFailed('token_expired')
     raw.destroy()
   }
@@ -192,7 +192,7 @@ function headersFrom(source: HeaderSource, request: FastifyRequest): OutgoingHea
   }
   for (const header of result) {
     if (!isPair(header)) throw sourceFailure(source, 'returned something other than pairs of strings')
-    // The caller's own header of a name that was not declared has not been removed.
+    // The caller's own header is removed only for declared names.
     if (!source.names.includes(header[0]))
       throw sourceFailure(source, 'returned a name that is not in its `names`')
   }
@@ -202,7 +202,7 @@ function headersFrom(source: HeaderSource, request: FastifyRequest): OutgoingHea
 const isPair = (header: unknown): header is OutgoingHeaders[number] =>
   Array.isArray(header) && typeof header[0] === 'string' && typeof header[1] === 'string'
 
-function sourceFailure({ names }: HeaderSource, what: string, cause?: unknown): UpstreamError {
-  const failure = new Error(`the header source of ${names.join(', ')} ${what}`, { cause })
+function sourceFailure({ names }: HeaderSource, fault: string, cause?: unknown): UpstreamError {
+  const failure = new Error(`the header source of ${names.join(', ')} ${fault}`, { cause })
   return new UpstreamError('HEADERS_FAILED', 'there are no headers for the target', { cause: failure })
 }

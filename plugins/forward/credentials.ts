@@ -10,7 +10,7 @@ import { isPromise, within } from 'sallyport/toolkit'
 
 const DEFAULT_DEADLINE = 15_000
 
-/** All credential plugins of a list as one: presented in order, and renewed when the target refused. */
+/** All credential plugins of a list: presents them in order, and renews them when the target refuses. */
 export class OutgoingCredentials {
   readonly any: boolean
   readonly renewable: boolean
@@ -24,7 +24,7 @@ export class OutgoingCredentials {
     return this.presentFrom(request, undefined, 0)
   }
 
-  /** Every plugin that can renew does: a token exchange drops its token, and the login before it gets a new one. */
+  /** Renews with every plugin that can: a token exchange drops its token, and the login before it gets a new one. */
   async renew(request: FastifyRequest, refused: TargetRefusal): Promise<boolean> {
     let renewed = false
     for (const credential of this.list) {
@@ -70,7 +70,7 @@ export class OutgoingCredentials {
   }
 }
 
-/** Anything else would be sent as no credential at all, or its error be blamed on the target. */
+/** Refuses other values: the gateway would send the request without a credential, or blame the target for an error. */
 function checked(credential: Credential, presented: unknown): OutgoingCredential | undefined {
   if (presented === undefined || isCredential(presented)) return presented
   throw credentialFailure(credential, new Error('it presented neither a header with its value nor undefined'))

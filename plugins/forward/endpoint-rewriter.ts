@@ -1,6 +1,6 @@
 import { EventSplitter, StreamEvent } from 'sallyport/toolkit'
 
-// Longer than any URL that servers accept. A longer event passes as it is, so that little is held back.
+// Bytes, more than any URL that servers accept. A longer event passes unchanged, so that little is held back.
 const MAX_HELD = 16 * 1024
 
 /**
@@ -22,7 +22,7 @@ export class EndpointRewriter {
     return passed.length === 1 && passed[0] !== undefined ? passed[0] : Buffer.concat(passed)
   }
 
-  /** An event that the end of the stream has cut off. */
+  /** The bytes of an event that the end of the stream has cut off. */
   end(): Buffer {
     return this.splitter.rest()
   }
@@ -30,7 +30,7 @@ export class EndpointRewriter {
   private rewritten(bytes: Buffer): Buffer {
     if (!bytes.includes('endpoint')) return bytes
     const event = new StreamEvent(bytes, this.isFirst)
-    // The last name is the one that counts. Without data it is a reference to the stream itself, or none.
+    // The last name counts. Without data the event refers to the stream itself, or to nothing.
     if (event.field('event').at(-1) !== 'endpoint' || event.data === undefined || event.data.length === 0)
       return bytes
     const value = event.data.toString()

@@ -6,7 +6,7 @@ import { examineTarget } from './examine.js'
 import { http2Connection } from './http2-connection.js'
 import type { TlsSettings } from './options.js'
 
-const PATIENCE = 5_000
+const TIMEOUT = 5_000
 
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
@@ -19,7 +19,7 @@ const INITIALIZE = JSON.stringify({
   },
 })
 
-/** Examines the target as `forward/http` does, and greets it by HTTP/2: it may speak nothing else. */
+/** Examines the target as `forward/http` does, but sends `initialize` by HTTP/2: the target may speak nothing else. */
 export function examineHttp2Target(
   examination: Examination,
   settings: TlsSettings & { readonly target: string },
@@ -37,7 +37,7 @@ async function greet(
   })
   try {
     const headers = await new Promise<IncomingHttpHeaders>((resolve, reject) => {
-      const late = (): void => reject(new Error('it does not answer within 5 s'))
+      const late = (): void => reject(new Error('it does not respond within 5 s'))
       session.on('error', reject).on('close', () => reject(new Error('it closed the connection')))
       const stream = session.request({
         ':method': 'POST',
@@ -47,7 +47,7 @@ async function greet(
         'content-type': 'application/json',
         ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
       })
-      stream.on('response', resolve).on('error', reject).setTimeout(PATIENCE, late)
+      stream.on('response', resolve).on('error', reject).setTimeout(TIMEOUT, late)
       stream.end(INITIALIZE)
     })
     return { status: Number(headers[':status']), challenge: headers['www-authenticate'] }

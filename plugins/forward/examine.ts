@@ -1,7 +1,7 @@
 import type { Examination, ExaminedTls, GreetOptions, InitializeResponse } from 'sallyport'
 import { examineTlsFiles, messageOf } from 'sallyport/toolkit'
 import type { TlsSettings } from './options.js'
-import { placesOf, targetTlsFiles } from './target-tls.js'
+import { targetTlsFiles, tlsPaths } from './target-tls.js'
 
 interface Settings extends TlsSettings {
   readonly target: string
@@ -19,7 +19,7 @@ export async function examineTarget(examination: Examination, settings: Settings
     if (status === 401) {
       ok('target', 'it asks for a token')
       await examineCredential(examination, target, greeting, tls)
-    } else if (isSuccess(status)) ok('target', `it answers without a token (${status})`)
+    } else if (isSuccess(status)) ok('target', `it responds without a token (${status})`)
     else await examineRefusal(examination, target, status, tls)
   } catch (error) {
     const message = messageOf(error)
@@ -28,17 +28,17 @@ export async function examineTarget(examination: Examination, settings: Settings
     const advice = wantsCertificate
       ? 'give the target a client certificate that it accepts: targetClientCert and targetClientKey'
       : 'look into the log of the target'
-    wrong('target', 'TARGET_FAILED', `no answer: ${message}`, advice)
+    wrong('target', 'TARGET_FAILED', `no response: ${message}`, advice)
   }
 }
 
-/** Checks the operator's certificates by themselves; undefined when the gateway would not start with them. */
+/** Checks the operator's certificate files; undefined when the gateway would not start with them. */
 function examineFiles(examination: Examination, settings: Settings): ExaminedTls | undefined {
   const { path } = examination
   const isSecure = settings.target.startsWith('https:')
   if (examineTlsFiles(examination, (files) => targetTlsFiles(files, settings, isSecure)) === undefined)
     return undefined
-  return placesOf(settings, path)
+  return tlsPaths(settings, path)
 }
 
 /** Checks the credential that the gateway would send, as far as possible without a login. */
@@ -64,7 +64,7 @@ async function examineCredential(
     return
   }
   const error = /error="?([\w-]+)/.exec(challenge ?? '')?.[1]
-  const detail = `the target refuses the token that it is sent (${[status, error].filter(Boolean).join(', ')})`
+  const detail = `the target refuses the token of the gateway (${[status, error].filter(Boolean).join(', ')})`
   const advice =
     status === 401
       ? 'get a new one, and check that it was issued for this server'
@@ -74,7 +74,10 @@ async function examineCredential(
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-/** A server that is protected against DNS rebinding refuses other host names than its own, and usually allows `localhost`. */
+/**
+ * Finds why the target refuses. With protection against DNS rebinding a server refuses most host names, but
+ * `localhost`.
+ */
 async function examineRefusal(
   { probes, wrong }: Examination,
   target: string,
@@ -93,8 +96,8 @@ async function examineRefusal(
     }
   }
   if (status >= 300 && status < 400) {
-    const detail = `it redirects an initialize request (${status}), and not all clients can follow`
-    const advice = 'take the address that it redirects to as target, often the same with a slash at its end'
+    const detail = `it redirects an initialize request (${status}), and not all clients follow redirects`
+    const advice = 'use the address of the redirect as target, often the same with a slash at its end'
     wrong('target', 'TARGET_REDIRECTS', detail, advice)
     return
   }
@@ -102,5 +105,5 @@ async function examineRefusal(
     status === 404 || status === 405
       ? 'correct the path: an MCP server often is at /mcp'
       : 'look into the log of the target'
-  wrong('target', 'TARGET_FAILED', `it answers ${status} to an initialize request`, advice)
+  wrong('target', 'TARGET_FAILED', `it responds with ${status} to an initialize request`, advice)
 }

@@ -1,10 +1,10 @@
 import { GatewayError, UpstreamError } from 'sallyport'
 import { failureCode } from 'sallyport/toolkit'
 
-type Failure = readonly [sentence: string, statusCode?: 504]
+type Failure = readonly [message: string, statusCode?: 504]
 
 const MESSAGES: Readonly<Record<string, Failure>> = {
-  REFUSED: ['nothing listens where the target is expected'],
+  REFUSED: ['nothing listens at the address of the target'],
   DNS: ["the target's name does not resolve"],
   CLIENT_CERTIFICATE: ['the target asks for a client certificate that it accepts'],
   TLS: ['the TLS handshake with the target failed'],
@@ -22,9 +22,9 @@ const UNKNOWN: Failure = ['the request to the target failed']
 export function targetFailure(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const kind = failureCode(error).replace('EGRESS_', '')
-  const [sentence, statusCode = 502] = MESSAGES[kind] ?? UNKNOWN
+  const [message, statusCode = 502] = MESSAGES[kind] ?? UNKNOWN
   const known = kind in MESSAGES ? kind : 'FAILED'
-  return new UpstreamError(`TARGET_${known}`, sentence, { statusCode, cause: error })
+  return new UpstreamError(`TARGET_${known}`, message, { statusCode, cause: error })
 }
 
 /** The error for a target that did not begin its response in time. */
@@ -33,10 +33,13 @@ export function responseTimeout(): GatewayError {
 }
 
 export const foreignRedirect = (status: number): UpstreamError =>
-  new UpstreamError('TARGET_REDIRECT', `the target redirects (${status}) to where this request must not go`)
+  new UpstreamError(
+    'TARGET_REDIRECT',
+    `the target redirects (${status}) to an address that this request must not go to`,
+  )
 
 export const notRepeatable = (): UpstreamError =>
-  new UpstreamError('BODY_NOT_REPEATABLE', 'the body was not kept, so it cannot be sent again', {
+  new UpstreamError('BODY_NOT_REPEATABLE', 'the gateway did not keep the body, so it cannot send it again', {
     statusCode: 503,
     retryAfter: 1,
   })

@@ -29,13 +29,13 @@ import { LARGEST_HELD, type RequestParts, type Transport } from './transport.js'
 
 // Bodies up to this length are read whole and sent in one write.
 const BUFFERED_BODY = 256 * 1024
-// The most that is kept of a body to send it again with a renewed credential.
+// The most bytes of a body that are kept to send it again with a renewed credential.
 const KEPT_BODY = 16 * 1024 * 1024
-// The most that `maxBody` lets a policy read: parsing blocks all other requests.
+// The most bytes that a policy reads, whatever `maxBody` allows: parsing blocks all other requests.
 const LONGEST_MESSAGE = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
 
-/** How requests reach the target, by what they need. */
+/** The transports to the target, one for each kind of request. */
 export interface TransportChoice {
   readonly buffered: Transport
   readonly streaming: Transport
@@ -44,7 +44,7 @@ export interface TransportChoice {
   close(): void
 }
 
-/** Takes every request that no other route takes, reads its body or streams it, and sends it. */
+/** Gets every request without another route, reads or streams its body, and sends it to the target. */
 export class Forwarder {
   private readonly announced: AnnouncedPaths
   private readonly limits: BodyLimits
@@ -105,7 +105,7 @@ export class Forwarder {
   }
 
   private async addRoutes(): Promise<void> {
-    // TRACE has the target send back what it got, the gateway's own credential too (RFC 9110, 9.3.8).
+    // For TRACE the target sends back all headers, also the gateway's own credential (RFC 9110, 9.3.8).
     const { settings } = this
     const methods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
     await this.gateway.http.register(async (http) => {
@@ -122,12 +122,12 @@ export class Forwarder {
           ...(settings.maxBody !== undefined && { maxMessage: Math.min(settings.maxBody, LONGEST_MESSAGE) }),
           readBody: (request, response, maxBytes) => this.readBody(request, response, maxBytes),
         },
-        // The last hook before Fastify parses the body: it would refuse content types it does not know.
+        // The last hook before Fastify's body parser, which would refuse unknown content types.
         preParsing: (request, reply, _payload, done) => this.forward(request, reply, done),
         handler: (_request, reply) => reply,
       } satisfies Partial<RouteOptions>
       http.route({ ...route, method: methods, url: '/*' })
-      // The path of a scope itself, without a slash after it: the URL that clients get for the server.
+      // The path of the scope without a slash at its end, since clients get this URL for the server.
       const remaining = methods.filter((method) => !http.hasRoute({ method, url: this.gateway.scope }))
       if (this.gateway.scope !== '') http.route({ ...route, method: remaining, url: '' })
     })
@@ -136,7 +136,7 @@ export class Forwarder {
   private forward(request: FastifyRequest, reply: FastifyReply, done: (error: Error) => void): void {
     const { context } = this
     if (context === undefined) throw new Error('a request came before the start')
-    // The client disconnected during authentication: no `close` event would follow to cancel the request.
+    // The client disconnected during authentication: no later `close` event would cancel the request.
     if (request.raw.socket.destroyed) return
     const path = this.announced.pathFor(request) ?? this.target.pathFor(request.originalUrl)
     const framing = bodyFraming(request.raw, this.limits.maxBytes)
@@ -161,7 +161,7 @@ export class Forwarder {
       if (proxied === undefined) done(refusal)
       else proxied.fail(refusal)
     })
-    // Not before: until then its bytes are held by the request too.
+    // Only at `close`: until then the request also holds the bytes.
     reply.raw.on('close', () => body.drop())
     const kept = bytesToKeep(framing, request, context.credentials.renewable)
     if (kept === 0) {
@@ -176,7 +176,7 @@ export class Forwarder {
     })
   }
 
-  /** The body to send, of which observers get a copy where it is streamed. */
+  /** The body to send. Observers get a copy of a streamed body. */
   private bodyFor(request: FastifyRequest, body: RequestParts['body']): RequestParts['body'] {
     if (Buffer.isBuffer(body)) return this.passage.bodyFor(request, body)
     const observed = observationOf(request)
@@ -190,7 +190,7 @@ export class Forwarder {
     return body
   }
 
-  /** Before the request is forwarded, for who looks at its body. It is kept until it cannot be sent again. */
+  /** Reads the body before the request is forwarded, for policies and limits. It is kept while it may be sent again. */
   private readBody(
     request: FastifyRequest,
     response: ServerResponse,
@@ -219,7 +219,7 @@ export class Forwarder {
     return caller && networkOf(caller)
   }
 
-  /** For a body that was read. */
+  /** The transport for a request whose body was read. */
   private transportFor({ chunked }: BodyFraming, request: FastifyRequest, whole: Buffer): Transport {
     const { method, headers } = request
     const needsStreaming = chunked || method === 'GET' || method === 'HEAD' || headers.expect !== undefined
@@ -239,10 +239,12 @@ export class Forwarder {
   }
 }
 
-/** The rest of such a body is not waited for. Where it was not asked for, Node itself ends the connection. */
+/**
+ * The gateway does not wait for the rest of such a body. If it never requested the body, Node closes the connection.
+ */
 const isTooSlow = (error: unknown): boolean => error instanceof Refusal && error.statusCode === 408
 
-/** How many bytes of a body are read before the request is sent: all of a small one, and none of one that has to stream. */
+/** How many bytes of a body may be read before the request is sent: 0 for a body that has to be streamed. */
 function bytesToKeep(
   { length, chunked }: BodyFraming,
   { headers }: FastifyRequest,

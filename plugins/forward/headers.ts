@@ -5,7 +5,7 @@ import { connectionOptions, type FlatHeaders, FRAMING, HOP_BY_HOP, isOwnCookie }
 // A caller can write anything into `Forwarded`, and its credentials for a proxy are not for the target.
 const NEVER_SENT = [...HOP_BY_HOP, 'http2-settings', 'proxy-authorization', 'forwarded']
 
-/** Which of a caller's headers are sent to the target, and how; made once. */
+/** Decides which headers of a caller reach the target, and in which form; made once. */
 export class RequestRules {
   private readonly dropped: ReadonlySet<string>
 
@@ -43,7 +43,7 @@ export class RequestRules {
         const cookies = foreignCookies(rawHeaders[index + 1] ?? '')
         if (cookies !== '') sent.push(name, cookies)
       } else if (lower === 'expect' && headers.expect === undefined) {
-        // The body was asked for, and is here.
+        // Dropped: the gateway has already requested the body.
       } else if (this.passes(lower, replaced, named)) {
         sent.push(name, rawHeaders[index + 1] ?? '')
       }
@@ -56,7 +56,7 @@ export class RequestRules {
 
   /** The trailers to send. Some servers treat them as headers, so the same names are dropped. */
   applyToTrailers(
-    // A dispatched request has none, whatever the types of Node say.
+    // A dispatched request has no `rawTrailers`, despite Node's types.
     { rawTrailers = [] }: { readonly rawTrailers?: readonly string[] | undefined },
     credential: OutgoingCredential | undefined,
   ): FlatHeaders {
@@ -71,7 +71,7 @@ export class RequestRules {
     return sent
   }
 
-  /** `replaced` is the header of the credential. */
+  /** `replaced` is the name of the credential's header, `named` the names in `Connection`. */
   private passes(
     lower: string,
     replaced: string | undefined,
@@ -79,14 +79,14 @@ export class RequestRules {
   ): boolean {
     const name = normalized(lower)
     if (this.dropped.has(name) || name.startsWith('x-forwarded-')) return false
-    // A credential replaces the caller's own, whichever header carries it.
+    // A credential replaces the caller's own, in whichever header.
     if (replaced !== undefined && (name === replaced || name === 'authorization')) return false
     if (FRAMING.has(name)) return name === lower
     return named === undefined || !named.has(lower)
   }
 }
 
-// Whoever has the gateway's own could use the session of a person, and whoever sets them could be that person.
+// Without the gateway's own cookies: the target could use them for the session of a person.
 function foreignCookies(header: string): string {
   const pairs = header.split(';')
   const foreign = pairs.filter((pair) => !isOwnCookie(pair))
@@ -96,5 +96,5 @@ function foreignCookies(header: string): string {
 const nameOf = (credential: OutgoingCredential | undefined): string | undefined =>
   credential && normalized(credential.header.toLowerCase())
 
-/** As CGI and its successors read a name: `X_Tenant` and `X-Tenant` are the same to them. */
+/** The name as CGI and its successors read it: to them `X_Tenant` and `X-Tenant` are the same. */
 const normalized = (lower: string): string => (lower.includes('_') ? lower.replaceAll('_', '-') : lower)

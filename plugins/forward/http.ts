@@ -5,7 +5,7 @@ import { Forwarder } from './forwarder.js'
 import { forwarderOptions } from './options.js'
 import { plainHttpGuard } from './plain-http-guard.js'
 import { Target } from './target.js'
-import { openTargetTls, placesOf } from './target-tls.js'
+import { openTargetTls, tlsPaths } from './target-tls.js'
 import { Transports } from './transports.js'
 
 export default definePlugin({
@@ -25,7 +25,7 @@ export default definePlugin({
     const transports = new Transports(target, gateway.log, plainHttp?.lookup, tls)
     await new Forwarder(gateway, options, target, transports, plainHttp).install()
   },
-  facts: ({ path }, options) => ({ target: { url: options.target, ...placesOf(options, path) } }),
+  facts: ({ path }, options) => ({ target: { url: options.target, ...tlsPaths(options, path) } }),
 
   async examine(examination, settings) {
     const { examineTarget } = await import('./examine.js')

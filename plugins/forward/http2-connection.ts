@@ -5,7 +5,7 @@ import { portOf } from 'sallyport/toolkit'
 /** Milliseconds to open a connection. */
 const CONNECT_TIMEOUT = 10_000
 
-/** Opens a connection that speaks HTTP/2, or none: to the host of this origin, whose certificate is verified. */
+/** Opens an HTTP/2 connection to the host of this origin, and verifies its certificate. Without HTTP/2 it fails. */
 export function http2Connection(origin: string, secureContext: SecureContext | undefined): TLSSocket {
   const url = new URL(origin)
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
@@ -25,8 +25,8 @@ export function http2Connection(origin: string, secureContext: SecureContext | u
     .once('secureConnect', () => {
       clearTimeout(timer)
       if (socket.alpnProtocol === 'h2') return
-      // A server that knows no ALPN goes on all the same. Not at once: Node's HTTP/2 ends the process by an assertion when
-      // it finds the socket destroyed here. Before it sends a request it runs this.
+      // A server without ALPN completes the handshake all the same. On the next tick, before Node sends a request:
+      // Node's HTTP/2 ends the process by an assertion if the socket is destroyed here.
       process.nextTick(() => socket.destroy(failed('ERR_TLS_NO_HTTP2', 'the server offers no HTTP/2')))
     })
     .once('close', () => clearTimeout(timer))

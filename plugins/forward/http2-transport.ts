@@ -23,7 +23,7 @@ import {
 
 const PONG_TIMEOUT = 10_000
 
-/** What reply-from passes to `onResponse` for HTTP/2; its types have the server's own response in place of it. */
+/** The object that reply-from passes to `onResponse` for HTTP/2; its types name the server's own response instead. */
 interface TargetResponse {
   readonly statusCode: number
   readonly headers: IncomingHttpHeaders
@@ -48,7 +48,7 @@ export class Http2Transport implements Transport, TransportChoice {
     await http.register(replyFrom, {
       base: this.target.origin,
       http2: {
-        // An idle connection stays, and so does one with a stream that is silent.
+        // 0 keeps an idle connection open, and one whose streams are silent.
         sessionTimeout: 0,
         sessionOptions: {
           rejectUnauthorized: true,
@@ -56,7 +56,7 @@ export class Http2Transport implements Transport, TransportChoice {
           createConnection: () => http2Connection(this.target.origin, this.tls?.secureContext),
         },
       },
-      // An empty list is the only setting that turns all of its own retries off, those of a 503 too.
+      // Only an empty list turns off all retries of reply-from, also those after a 503.
       retryMethods: [],
       disableRequestLogging: true,
     })
@@ -74,11 +74,12 @@ export class Http2Transport implements Transport, TransportChoice {
   opened({ session }: ClientHttp2Stream): void {
     if (session === undefined || session === this.session) return
     this.session = session
-    // reply-from listens until it is connected: a GOAWAY with an error would end the process. The streams have the error too.
+    // reply-from listens only until it is connected: then a GOAWAY with an error would end the process. Streams report
+    // it.
     session.on('error', () => {})
   }
 
-  /** No response came in time. A connection that has gone dead would fail all requests until TCP notices. */
+  /** Pings after a missing response: on a dead connection all requests would fail until TCP notices. */
   probe(): void {
     const { session } = this
     if (session === undefined || session.destroyed) return
@@ -87,7 +88,10 @@ export class Http2Transport implements Transport, TransportChoice {
   }
 }
 
-/** reply-from logs each failure, and each caller that leaves. What failed is logged where it is answered, ten times a minute. */
+/**
+ * Drops reply-from's log lines, one for each failure and each caller that disconnects. The gateway's error reply logs
+ * failures, ten times a minute at most.
+ */
 function keepFailuresOutOfLog(http: FastifyInstance): void {
   const create = http.childLoggerFactory
   http.setChildLoggerFactory(function create_(...given) {
@@ -99,18 +103,18 @@ function keepFailuresOutOfLog(http: FastifyInstance): void {
   })
 }
 
-// Of Node's `diagnostics_channel`; reply-from shows a stream only once it has a response.
+// A channel of Node's `diagnostics_channel`, since reply-from shows a stream only once it has a response.
 const STREAM_CREATED = 'http2.client.stream.created'
 
-// RFC 9110, 9.3; reply-from sends none with them.
+// RFC 9110, 9.3; reply-from sends no body with these methods.
 const BODYLESS = new Set(['GET', 'HEAD', 'DELETE'])
 
 class Http2Call implements Call {
   private stream: ClientHttp2Stream | undefined
   private sent: Readable | undefined
-  /** That of the response; 0 before it. */
+  /** The status of the response; 0 before it. */
   private status = 0
-  /** Bytes of the announced body that have not come. */
+  /** Bytes of the announced body that have not arrived; NaN without an announced length. */
   private missing = Number.NaN
   private trailers: FlatHeaders = []
   private ended = false
@@ -124,7 +128,7 @@ class Http2Call implements Call {
   start(): void {
     const { method, path, headers, body, timeout, upgrade, reply } = this.outgoing
     const [pathname = '', ...query] = path.split('?')
-    // reply-from sends the path as URL has it: it goes as it is, or not at all.
+    // reply-from sends the path as URL normalizes it, so a path that URL would change is refused.
     const isChanged = new URL(`http://gateway.invalid${pathname}`).pathname !== pathname
     if (upgrade || isChanged || (body !== undefined && BODYLESS.has(method))) {
       this.fail(unsupported())
@@ -141,7 +145,7 @@ class Http2Call implements Call {
       reply.from(pathname, {
         queryString: () => query.join('?'),
         rewriteRequestHeaders: () => grouped(headers),
-        // With a content type it passes bytes as they are, and without a body it reads none.
+        // With a content type reply-from passes bytes unchanged, and with `null` it reads no body.
         ...(isWhole && { body, contentType: 'application/octet-stream' }),
         ...(body === undefined && { body: null }),
         timeout,
@@ -163,7 +167,7 @@ class Http2Call implements Call {
       this.end(stream)
       return
     }
-    // Only now: a listener makes the stream flow.
+    // Added only now, since a listener makes the stream flow.
     if (stream.listenerCount('data') === 0) {
       stream.on('data', (chunk: Buffer) => {
         this.missing -= chunk.length
@@ -229,7 +233,7 @@ class Http2Call implements Call {
       return
     }
     this.ended = true
-    // The response did not wait for the body.
+    // If the response came before the end of the request body, the stream is cancelled.
     if (stream.writableFinished) stream.resume()
     else this.cancel()
     this.handler.onEnd(this.trailers)
@@ -241,10 +245,10 @@ class Http2Call implements Call {
     this.handler.onError(error)
   }
 
-  /** While no part of the body comes from the caller, the target is not late. */
+  /** The body as a stream. While the caller sends nothing, no time counts against the target. */
   private readable(body: Buffer | Body): Readable {
     if (Buffer.isBuffer(body)) return Readable.from(partsOf(body))
-    // reply-from does not tell when the target asks for the body.
+    // reply-from does not report `100 Continue`, so the gateway requests the body now.
     this.handler.onContinue()
     const limit = (milliseconds: number): void => {
       if (this.status === 0) this.stream?.setTimeout(milliseconds)
@@ -268,22 +272,22 @@ interface CreatedMessage {
   readonly stream: ClientHttp2Stream
 }
 
-/** In parts, each of which shows that the target still reads. */
+/** The body in parts: each part that is read shows that the target still reads. */
 function* partsOf(body: Buffer): Generator<Buffer> {
   for (let start = 0; start < body.length; start += LARGEST_HELD)
     yield body.subarray(start, start + LARGEST_HELD)
 }
 
-// Of these HTTP/2 has none, or its own: it frames bodies itself.
+// HTTP/2 frames bodies itself, and does not have these headers.
 const NOT_SENT = new Set(['transfer-encoding', 'expect', 'trailer'])
 
-/** As HTTP/2 takes them, with the values of each name in their order. */
+/** The headers in the form of Node's HTTP/2, with the values of each name in their order. */
 function grouped(headers: FlatHeaders): Record<string, string | string[]> {
   const found: Record<string, string | string[]> = {}
   for (let index = 0; index < headers.length; index += 2) {
     const lower = (headers[index] ?? '').toLowerCase()
     if (NOT_SENT.has(lower)) continue
-    // Said by ourselves: Node would add the port to it also where that is the usual one.
+    // Set here, since Node would add the default port.
     const name = lower === 'host' ? ':authority' : lower
     const value = headers[index + 1] ?? ''
     const before = found[name]
@@ -292,7 +296,7 @@ function grouped(headers: FlatHeaders): Record<string, string | string[]> {
   return found
 }
 
-/** The reverse. */
+/** The reverse of `grouped`. */
 const flat = (headers: IncomingHttpHeaders): FlatHeaders =>
   Object.entries(headers).flatMap(([name, value = '']) =>
     name.startsWith(':') ? [] : [value].flat().flatMap((each) => [name, each]),

@@ -8,7 +8,7 @@ const tlsOptions = {
     'file of PEM certificates of the authorities to trust for the target, instead of the usual ones; read again when it changes',
   ),
   targetClientCert: pemFile().describe(
-    'file of the PEM certificate that the target gets, with those between it and its authority; read again when it changes',
+    'file of the PEM certificate for the target, with the intermediate certificates; read again when it changes',
   ),
   targetClientKey: pemFile().describe('file of the private key of that certificate'),
 }
@@ -17,7 +17,7 @@ const tlsSettings = z.object(tlsOptions)
 
 export type TlsSettings = z.output<typeof tlsSettings>
 
-/** What every forwarder can be told. */
+/** The options of every forwarder. */
 export const forwarderOptions = {
   ...tlsOptions,
   forwardAuthorization: z
@@ -59,16 +59,14 @@ export const forwarderOptions = {
     .positive()
     .optional()
     .describe(
-      'bytes of the largest request body; without it no limit, but 1 MiB where a policy or a limit reads the body; it reads 16 MiB at most',
+      'bytes of the largest request body; by default no limit, but 1 MiB where a policy or a limit reads the body, which reads 16 MiB at most',
     ),
   bodyTimeout: z
     .int()
     .positive()
     .max(LONGEST_WAIT)
     .default(60_000)
-    .describe(
-      'milliseconds that a request body may stall, and that the rest of it may take once it has its answer',
-    ),
+    .describe('milliseconds that a request body may stall, and that its rest may take after the response'),
   bodyRate: z
     .int()
     .nonnegative()
@@ -81,7 +79,7 @@ export const forwarderOptions = {
     .nonnegative()
     .default(64 * 1024 * 1024)
     .describe(
-      'bytes of all request bodies that are kept to be sent again with a renewed credential, or read for a policy or a limit; further ones are streamed, or refused with 503 where they have to be read; a quarter is for the first 64 KiB of each, and each caller has an eighth at most',
+      'bytes of all request bodies that the gateway keeps, to send them again or for a policy or a limit; beyond that it streams bodies, or refuses with 503 those that have to be read',
     ),
 }
 

@@ -3,15 +3,15 @@ import type { LookupFunction } from 'node:net'
 import { ConfigError, UpstreamError } from 'sallyport'
 import { insecureHttpAllowed, isInLocalNetwork, localNetworkLookup, proxyChoice } from 'sallyport/toolkit'
 
-/** The guard, where one of the targets is reached over plain http and the operator has not allowed it. */
+/** A guard, if a target has a plain http URL and the operator has not allowed that. */
 export function plainHttpGuard(targets: readonly string[], allowed: boolean): PlainHttpGuard | undefined {
   const isPlain = targets.some((target) => target.startsWith('http:'))
   return isPlain && !allowed && !insecureHttpAllowed() ? new PlainHttpGuard(targets) : undefined
 }
 
 /**
- * Keeps credentials from crossing the internet in plain text. A literal address is judged at the start; a name by each
- * address that a connection would be opened to.
+ * Keeps credentials from crossing the internet in plain text. It checks a literal address at the start, and for a name
+ * each address that a connection would use.
  */
 export class PlainHttpGuard {
   private enabled = false
@@ -19,14 +19,14 @@ export class PlainHttpGuard {
 
   constructor(private readonly targets: readonly string[]) {}
 
-  /** Requests to the target carry credentials. */
+  /** Turns the guard on, since requests to the target carry credentials. */
   enable(): void {
     for (const target of this.targets) {
       const url = new URL(target)
       const isLocal = isInLocalNetwork(url)
       if (isLocal === true) continue
-      if (isLocal === false) throw refused('its credential could be read on the way')
-      // The outgoing proxy resolves the name, so nobody here knows where the bytes go.
+      if (isLocal === false) throw refused('others on the network could read its credential')
+      // The outgoing proxy resolves the name, so the gateway cannot check the address.
       if (proxyChoice(process.env)(url) !== undefined)
         throw refused('the outgoing proxy could read its credential')
       this.enabled = true
@@ -39,8 +39,8 @@ export class PlainHttpGuard {
 
 const FLAG = '--allow-plain-http (allowPlainHttp: true in a file)'
 
-const refused = (why: string): ConfigError =>
-  new ConfigError([{ place: 'target', message: `${why}: expected an https URL, or ${FLAG}` }])
+const refused = (risk: string): ConfigError =>
+  new ConfigError([{ place: 'target', message: `${risk}: expected an https URL, or ${FLAG}` }])
 
 const publicAddress = (): UpstreamError =>
   new UpstreamError(

@@ -24,7 +24,9 @@ import { joinSockets } from './upgraded-sockets.js'
 const MAX_RENEWALS = 3
 const MAX_REDIRECTS = 5
 
-/** One request and its response: presents the credential, sends it, and sends it again after a renewal or a redirect. */
+/**
+ * One request and its response. Presents the credential, sends the request, and again after a renewal or a redirect.
+ */
 export class ProxiedRequest implements ResponseHandler, BodyReader {
   private credential: OutgoingCredential | undefined
   private outgoing: OutgoingRequest | undefined
@@ -66,7 +68,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   }
 
   onHead(head: ResponseHead, call: Call): boolean {
-    // Also without a credential: a plugin may wait for the target's challenge before it presents one.
+    // Also without a credential, since a plugin may wait for the target's challenge before it presents one.
     const mayRenew = this.credential !== undefined || this.context.credentials.renewable
     if (mayRenew && (head.status === 401 || head.status === 403)) {
       void this.onRefused(head, call)
@@ -105,7 +107,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     if (!this.ended) {
       // A refusal is the gateway's own, and says nothing about the target.
       if (!(failure instanceof Refusal)) this.context.count(code, this.request)
-      // Once the response has begun, no error reply tells it.
+      // Recorded here, since a response that has begun gets no error reply.
       if (observed !== undefined) observed.errorCode = code
     }
     observed?.targetEnded(code)
@@ -138,7 +140,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     try {
       this.send()
     } catch (error) {
-      // The text of such an error may quote the request, so it is not kept.
+      // The error is dropped, since its text may quote the request.
       this.fail(error instanceof UpstreamError ? error : targetFailure(undefined))
     }
   }
@@ -163,7 +165,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
       this.context.count(`${Math.floor(head.status / 100)}xx`, this.request)
       this.sink = this.context.sinkFor(head, this.reply, this.credential, this)
       this.sink.begin(head, call)
-      // What is streamed may still be arriving.
+      // Only a whole body: a streamed one may still be arriving.
       if (Buffer.isBuffer(this.parts.body)) this.discardBody()
       if (isEventStream(head) || asksForStream(this.request)) this.context.limitStream(this.reply)
       if (!isEventStream(head)) return
@@ -176,7 +178,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   private async onRefused(head: ResponseHead, call: Call): Promise<void> {
     try {
       const status = head.status === 401 ? 401 : 403
-      // What follows takes time elsewhere, and the next attempt is a part of its own.
+      // The target's part ends here: the renewal is no time of the target, and the next attempt has its own part.
       observationOf(this.request)?.targetEnded(`http_${status}`)
       const challenges = allValues(head.headers, 'www-authenticate')
       const refusal: TargetRefusal = { status, challenges, attempt: ++this.refusals }
@@ -202,7 +204,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   private redirect({ status, headers }: ResponseHead): void {
     try {
       const to = this.context.target.pathOf(firstValue(headers, 'location'), this.parts.path)
-      // Only a GET may follow a 303 (RFC 9110, 15.4.4): another request would be done twice.
+      // Only a GET may follow a 303 (RFC 9110, 15.4.4): the target has already processed any other request.
       const mayFollow = status !== 303 || ['GET', 'HEAD'].includes(this.request.method)
       if (to === undefined || !mayFollow || ++this.redirects > MAX_REDIRECTS) throw foreignRedirect(status)
       this.checkRepeatable()
@@ -213,7 +215,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     }
   }
 
-  /** A body that was streamed cannot be sent again. */
+  /** Throws if the body was streamed, since it cannot be sent again. */
   private checkRepeatable(): void {
     const { body } = this.parts
     if (body === undefined || Buffer.isBuffer(body)) return
@@ -229,7 +231,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     return whole
   }
 
-  /** A response may last, and an upgraded connection too: their body is not sent again. */
+  /** Frees the body, which cannot be sent again: a response or an upgraded connection may last long. */
   private discardBody(): void {
     const { path, source, transport } = this.parts
     this.parts = { path, body: undefined, source: undefined, transport }

@@ -1,25 +1,28 @@
 import { hash } from 'node:crypto'
 
-/** The most sessions of which it is remembered who began them. */
+/** The most sessions whose replica is remembered. */
 const MAX_SESSIONS = 20_000
 
 export interface Replica {
   readonly origin: string
-  /** Until when it gets requests only if no other is left, in milliseconds of the monotonic clock. */
+  /** Until this time of the monotonic clock the replica gets requests only if no other is left. */
   outUntil: number
   /** The same for requests without a session. */
   slowUntil: number
 }
 
-/** The servers that a request can go to, each of which serves the same. */
+/** Which requests a replica does not get for a while. `new sessions` are requests without a session. */
+export type Exclusion = 'all' | 'new sessions' | 'none'
+
+/** The servers that run the same program, and the choice among them. */
 export class Replicas {
   private readonly list: readonly Replica[]
-  private turn = 0
+  private next = 0
 
   constructor(
     origins: readonly string[],
     private readonly leaveOutFor: number,
-    /** The origin of the replica that began each session. */
+    /** The origin of the replica that began each session, the least recently used first. */
     private readonly startedBy = new Map<string, string>(),
   ) {
     this.list = origins.map((origin) => ({ origin, outUntil: 0, slowUntil: 0 }))
@@ -43,25 +46,24 @@ export class Replicas {
     return candidates.find((replica) => replica.origin === origin) ?? closest(candidates, session)
   }
 
-  /** `beginnings` are requests without a session. */
-  leaveOut(replica: Replica, of: 'everything' | 'beginnings' | 'nothing'): void {
+  leaveOut(replica: Replica, exclusion: Exclusion): void {
     const until = performance.now() + this.leaveOutFor
-    if (of === 'everything') replica.outUntil = until
-    if (of === 'beginnings') replica.slowUntil = until
+    if (exclusion === 'all') replica.outUntil = until
+    if (exclusion === 'new sessions') replica.slowUntil = until
   }
 
-  /** Remembered where hashing leads there too: with other replicas it leads elsewhere. */
-  started(session: string, { origin }: Replica): void {
+  /** Remembers the session, although hashing may lead to the same replica: with other replicas it would not. */
+  sessionStarted(session: string, { origin }: Replica): void {
     this.remember(session, origin)
     const [oldest] = this.startedBy.keys()
     if (this.startedBy.size > MAX_SESSIONS && oldest !== undefined) this.startedBy.delete(oldest)
   }
 
-  ended(session: string): void {
+  sessionEnded(session: string): void {
     this.startedBy.delete(session)
   }
 
-  /** As the newest: what is in use is forgotten last. */
+  /** Moves the session to the end: the session that is unused for longest is forgotten first. */
   private remember(session: string, origin: string): void {
     this.startedBy.delete(session)
     this.startedBy.set(session, origin)
@@ -69,7 +71,7 @@ export class Replicas {
 
   private nextOf(candidates: readonly Replica[]): Replica | undefined {
     for (let passed = 0; passed < this.list.length; passed++) {
-      const replica = this.list[this.turn++ % this.list.length]
+      const replica = this.list[this.next++ % this.list.length]
       if (replica !== undefined && candidates.includes(replica)) return replica
     }
     return undefined

@@ -16,7 +16,7 @@ import type { Target } from './target.js'
 import {
   announcesBody,
   type Call,
-  type Connecting,
+  type ConnectionSettings,
   endsWithHead,
   LARGEST_HELD,
   type OutgoingRequest,
@@ -31,17 +31,17 @@ interface StreamingRequestOptions extends RequestOptions {
 }
 
 /**
- * The transport for all of HTTP/1.1: streams of any size, chunks, trailers, `Expect`, upgrades. Node's own client
- * sends headers and paths byte for byte.
+ * The transport for all of HTTP/1.1: bodies of any size, chunks, trailers, `Expect`, upgrades. Node's own client sends
+ * headers and paths byte for byte.
  */
 export class StreamingTransport implements Transport {
   private agent: Agent
-  /** They have no connections but those in use. */
+  /** Agents with old certificates. Their only connections are those in use. */
   private retired: Agent[] = []
 
   constructor(
     private readonly target: Target,
-    private readonly connecting: Connecting,
+    private readonly connecting: ConnectionSettings,
   ) {
     this.agent = this.newAgent()
     connecting.tls?.onChange(() => this.renew())
@@ -96,14 +96,14 @@ export class StreamingTransport implements Transport {
 function tunnelled(tunnels: ProxyTunnels, to: URL): Agent['createConnection'] {
   return (options: StreamingRequestOptions, created) => {
     const { [CALLER]: caller } = options
-    // The agent keeps the options for as long as the connection lives.
+    // The agent keeps the options while the connection lives, and they would keep the caller.
     options[CALLER] = undefined
     const cancel = tunnels.open(to, (error, socket) => {
       caller?.off('close', cancel)
       // The types require a socket also with an error.
       created?.(error, socket as Socket)
     })
-    // A request that is aborted before it has a socket does not stop the opening of its connection.
+    // Aborting a request that has no socket yet does not stop the opening of its connection.
     caller?.once('close', cancel)
     return undefined
   }
@@ -162,7 +162,7 @@ class StreamingCall implements Call {
     })
   }
 
-  // Time counts from the last bytes that were taken: a long upload is not a slow target.
+  // The timeout counts from the last bytes that the target read, so a long upload does not count as a slow target.
   private startTimer(): void {
     const { timeout } = this.outgoing
     clearTimeout(this.timer)
@@ -208,7 +208,7 @@ class StreamingCall implements Call {
       this.end(response)
       return
     }
-    // Only now: with a listener, the stream of an empty body emits `end` even while it is paused.
+    // Added only now: with a listener, the stream of an empty body emits `end` even while it is paused.
     if (response.listenerCount('data') === 0) {
       response.on('data', (chunk: Buffer) => {
         if (!this.ended && !handler.onData(chunk)) response.pause()
@@ -226,7 +226,7 @@ class StreamingCall implements Call {
   private end(response: IncomingMessage): void {
     if (this.ended) return
     this.ended = true
-    // The response did not wait for the body: nothing else would end a request that is never finished.
+    // After a response that came before the end of the request body, nothing else would end the request.
     const isSent = this.request.writableFinished !== false
     // Some servers send the body that a HEAD announces.
     const mayHaveBody = this.outgoing.method === 'HEAD' || announcesBody(headOf(response))
@@ -248,7 +248,9 @@ const unexpectedUpgrade = (): Error =>
 const connectTimedOut = (): Error =>
   Object.assign(new Error('no connection'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
 
-/** Writes a body as fast as the target takes it. `onWait` is called whenever it takes no more; then comes `drain`. */
+/**
+ * Writes a body as fast as the target reads. Calls `onWait` whenever the target is too slow, until the next `drain`.
+ */
 function writeBody(request: ClientRequest, body: Buffer | Body, onWait: () => void, onEnd: () => void): void {
   const write = (chunk: Buffer): boolean => {
     const flows = request.write(chunk)
@@ -262,7 +264,7 @@ function writeBody(request: ClientRequest, body: Buffer | Body, onWait: () => vo
   }
 }
 
-/** Of one write nothing would tell whether the target still reads. */
+/** Writes in parts: during one large write nothing would show whether the target still reads. */
 function writeParts(
   request: ClientRequest,
   body: Buffer,

@@ -1,8 +1,8 @@
 import { Refusal } from 'sallyport'
 
-/** The query of the target's own URL, which goes before that of each request: the operator has fixed its parameters. */
+/** The query of the target's own URL. It goes before the query of each request, which cannot change its parameters. */
 export class TargetQuery {
-  /** The parts of it as they were written, without the question mark. */
+  /** The parts of the query as they were written, without the question mark. */
   private readonly parts: ReadonlySet<string>
   private readonly names: ReadonlySet<string>
 
@@ -16,7 +16,9 @@ export class TargetQuery {
     return this.search === ''
   }
 
-  /** Both queries, each with its question mark or empty. Of two parameters of a name, many servers take the last. */
+  /**
+   * Joins both queries. A request may repeat no fixed parameter: of two with the same name, many servers use the last.
+   */
   before(query: string): string {
     if (this.isEmpty || query === '') return this.search + query
     const own = partsOf(query).filter((part) => !this.parts.has(part))
@@ -32,7 +34,7 @@ const partsOf = (search: string): string[] =>
     .split('&')
     .filter((part) => part !== '')
 
-/** Read as the most lenient server would: names fold case, and `[` begins an index. */
+/** The name as the most lenient server would read it: case is ignored, and `[` begins an index. */
 function nameOf(part: string): string {
   const [name = ''] = part.split('=', 1)
   const [decoded = ''] = (new URLSearchParams(name).keys().next().value ?? '').split('[', 1)

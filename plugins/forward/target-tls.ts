@@ -5,7 +5,7 @@ import type { TlsSettings } from './options.js'
 
 const OPTIONS = { ca: 'targetCaCert', cert: 'targetClientCert', key: 'targetClientKey' } as const
 
-/** Whom the target has to be certified by, and the certificate that it gets, if the operator named files for these. */
+/** The TLS settings for the target, if the operator named files: trusted authorities, and a client certificate. */
 export function openTargetTls(
   gateway: Gateway,
   settings: TlsSettings,
@@ -17,7 +17,7 @@ export function openTargetTls(
   return new TargetTls(files)
 }
 
-/** Throws everything that is wrong with the files. */
+/** Throws one error with every problem of the files. */
 export function targetTlsFiles(
   { path, log }: Pick<Gateway, 'path'> & { readonly log: Pick<Gateway['log'], 'info' | 'warn'> },
   settings: TlsSettings,
@@ -28,14 +28,14 @@ export function targetTlsFiles(
     return written === undefined ? [] : [[role, { option, path: path(written) }] as const]
   })
   if (!secure && named.length > 0) {
-    const message = 'is for a target with an https URL: this one is reached over plain http'
+    const message = 'needs a target with an https URL: the URL of this one is plain http'
     throw new ConfigError(named.map(([, { option }]) => ({ place: option, message })))
   }
   return openTogether(halfPair(settings), () => new TlsFiles(Object.fromEntries(named), log))
 }
 
-/** The files as `sallyport doctor` looks for them. */
-export function placesOf(settings: TlsSettings, path: Gateway['path']): ExaminedTls {
+/** The paths of the files, for `sallyport doctor`. */
+export function tlsPaths(settings: TlsSettings, path: Gateway['path']): ExaminedTls {
   return {
     caFile: path(settings.targetCaCert),
     certFile: path(settings.targetClientCert),
@@ -65,7 +65,7 @@ function halfPair({ targetClientCert, targetClientKey }: TlsSettings): Problem[]
   return [{ place, message: `needs ${other} beside it` }]
 }
 
-/** The TLS of connections to the target. Connections that are open keep theirs. */
+/** The TLS settings of connections to the target. Open connections keep their settings. */
 export class TargetTls {
   /** For the next connection. */
   secureContext: SecureContext

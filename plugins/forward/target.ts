@@ -14,7 +14,7 @@ export class Target {
   /** How many segments of a request's path belong to the forwarder's scope. */
   private readonly depth: number
 
-  /** `origins` are all that serve the same, this one among them. */
+  /** `origins` are the origins of all replicas, this one among them. */
   constructor(
     uri: string,
     scope: string,
@@ -30,7 +30,7 @@ export class Target {
     this.depth = scope === '' ? 0 : scope.split('/').length - 1
   }
 
-  /** The path and query to request. They are handled as text, so no part of them can choose a host. */
+  /** The path and query to request. They are handled as text, so no part of them can choose the host. */
   pathFor(requestTarget: string): string {
     const target = this.withoutScope(originForm(requestTarget))
     if (this.base === '' && this.query.isEmpty) return target
@@ -44,14 +44,14 @@ export class Target {
     const isBelow = path.startsWith(this.base) && path.charCodeAt(this.base.length) === SLASH
     const below = isBelow ? path.slice(this.base.length) : path
     if (MAY_CLIMB.test(below) && climbsOut(below)) {
-      throw new Refusal(400, 'PATH_OUTSIDE_TARGET', 'this path leads outside of what is served here')
+      throw new Refusal(400, 'PATH_OUTSIDE_TARGET', "this path leads outside of the target's path")
     }
     return (isBelow ? path : this.base + path) + query
   }
 
   /**
-   * The path that a reference in a response to `from` points to, if it is on the target's origin: a credential must not
-   * go anywhere else. An absolute URL is compared after URL has normalized it, as any client would follow it.
+   * The path of a reference in a response to `from`, if it is on the target's origin: a credential must go to no other
+   * origin. URL normalizes an absolute reference first, as any client would.
    */
   pathOf(reference: string | undefined, from: string): string | undefined {
     const { origin } = this
@@ -61,7 +61,7 @@ export class Target {
     return isOwn ? to.pathname + to.search : undefined
   }
 
-  // The router has matched the scope's segments, however they were encoded; here they are only skipped.
+  // Skips the scope's segments, which the router has matched in any encoding.
   private withoutScope(target: string): string {
     let start = 0
     for (let passed = 0; passed < this.depth; passed++) {
@@ -79,7 +79,7 @@ function originForm(target: string): string {
   if (target.charCodeAt(0) === SLASH) return target
   const [prefix] = ABSOLUTE.exec(target) ?? []
   if (prefix === undefined) {
-    throw new Refusal(400, 'TARGET_FORM', 'a path, or a URL of http or https, was expected as request target')
+    throw new Refusal(400, 'TARGET_FORM', 'expected a path, or a URL of http or https, as request target')
   }
   const rest = target.slice(prefix.length)
   return rest.startsWith('/') ? rest : `/${rest}`
@@ -89,7 +89,7 @@ const SLASH = 0x2f
 const ABSOLUTE = /^https?:\/\/[^/?#]*/i
 const MAY_CLIMB = /\.\.|%2e/i
 
-// Read as the most lenient server would: backslashes and encoded slashes separate, `;` begins a parameter.
+// Reads a path as the most lenient server would: backslashes and encoded slashes separate, `;` begins a parameter.
 function climbsOut(path: string): boolean {
   let depth = 0
   for (const segment of path.split(/\/|\\|%2f|%5c/i).slice(1)) {

@@ -16,7 +16,7 @@ export interface OutgoingRequest {
   readonly method: string
   readonly path: string
   readonly headers: FlatHeaders
-  /** The whole body, none, or the caller's stream. A whole one is let go of once it cannot be sent again. */
+  /** The whole body, none, or the caller's stream. A whole body is freed once it cannot be sent again. */
   body: Buffer | Body | undefined
   /** Milliseconds for the target to begin its response; 0 for no limit. */
   readonly timeout: number
@@ -24,16 +24,19 @@ export interface OutgoingRequest {
   readonly reply: FastifyReply
 }
 
-/** undici holds a body until its response is over, so larger ones go as streams. A connection's buffers hold as much. */
+/** Larger bodies go as streams, since undici holds a body until its response ends. A connection buffers as much. */
 export const LARGEST_HELD = 64 * 1024
 
 export type { ResponseHead }
 
-/** Whether a response ends with its head, whatever that says about a body (RFC 9112, 6.3). */
+/** Whether a response ends with its head, whatever the head says about a body (RFC 9112, 6.3). */
 export const endsWithHead = (method: string, status: number): boolean =>
   method === 'HEAD' || status === 204 || status === 304
 
-/** A body that must not be there may still arrive, and would be read as the next response: the connection must close. */
+/**
+ * Whether a response announces a body that it must not have. The body may still arrive, and would be read as the next
+ * response, so the connection must close.
+ */
 export const announcesBody = ({ status, headers }: ResponseHead): boolean =>
   (status === 204 || status === 304) &&
   (firstValue(headers, 'transfer-encoding') !== undefined ||
@@ -51,7 +54,7 @@ export interface ResponseHandler {
   requestTrailers(): FlatHeaders
   /** The target asks for the body (`100 Continue`). */
   onContinue(): void
-  /** The target changed protocols; `early` came with its head. */
+  /** The target has changed protocols; the bytes `early` came with its head. */
   onUpgrade(head: ResponseHead, socket: Duplex, early: Buffer): void
 }
 
@@ -59,7 +62,7 @@ export interface ResponseHandler {
 export type Call = ResponseSource
 
 /** How connections to the target are opened. */
-export interface Connecting {
+export interface ConnectionSettings {
   /** Milliseconds to open a connection. */
   readonly timeout: number
   readonly lookup?: LookupFunction
@@ -75,7 +78,7 @@ export interface Transport {
   close(): void
 }
 
-/** What is sent to the target besides headers, and how. */
+/** The path and body of a request to the target, and the transport for it. */
 export interface RequestParts {
   readonly path: string
   readonly body: Buffer | Body | undefined

@@ -5,7 +5,7 @@ import { BufferedTransport } from './buffered-transport.js'
 import { StreamingTransport } from './streaming-transport.js'
 import type { Target } from './target.js'
 import type { TargetTls } from './target-tls.js'
-import type { Connecting, Transport } from './transport.js'
+import type { ConnectionSettings, Transport } from './transport.js'
 
 /** Milliseconds to open a connection. */
 const CONNECT_TIMEOUT = 10_000
@@ -21,7 +21,7 @@ export class Transports {
     const proxy = proxyChoice(process.env)(new URL(target.origin))
     const secureContext = tls && (() => tls.secureContext)
     this.tunnels = proxy === undefined ? undefined : new ProxyTunnels(proxy, { timeout, secureContext })
-    const connecting: Connecting = {
+    const connecting: ConnectionSettings = {
       timeout,
       ...(lookup !== undefined && { lookup }),
       ...(this.tunnels !== undefined && { tunnels: this.tunnels }),

@@ -20,7 +20,7 @@ export function joinSockets(
   reply.hijack()
   excludeFromDrain(reply.raw)
   const caller = takeSocket(reply.request.raw)
-  // It is written without the response, of which observers still read this.
+  // The 101 is written to the socket, but observers read the status of the response.
   reply.raw.statusCode = 101
   if (!caller.writable) {
     target.destroy()

@@ -12,17 +12,17 @@ export default definePlugin({
   name: 'guard/host',
   api: 1,
   summary:
-    'Refuses requests for another host, such as those of a page that rebinds its own name to this machine.',
+    'Refuses requests for hosts that are not listed, such as those of a page that rebinds its own name to this machine.',
   provides: [Guard],
   options: z.strictObject({
     allowed: z
       .array(z.string().regex(HOST, EXPECTED_HOST))
       .default([])
-      .describe('values of `Host`, compared exactly but for case'),
+      .describe('values of `Host`, compared exactly except for case'),
     loopback: z
       .boolean()
       .default(false)
-      .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port that was opened'),
+      .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port of the gateway'),
     public: z.boolean().default(false).describe("allow the public address of the list's tunnel"),
   }),
 
@@ -49,6 +49,6 @@ export default definePlugin({
   },
 })
 
-/** The host in an absolute request target, besides that of the header. */
+/** The host in an absolute request target, which may differ from the `Host` header. */
 const authorityOf = (target: string): string | undefined =>
   /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase()

@@ -9,22 +9,22 @@ const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#@*\s]+$/i
 
 const origin = z.string().superRefine((value, context) => {
   const message = ORIGIN.test(value)
-    ? unwritten(value)
-    : `${expected(value)}, such as https://app.example.com`
+    ? spellingFault(value)
+    : `${formatFault(value)}, such as https://app.example.com`
   if (message !== undefined) context.addIssue({ code: 'custom', message })
 })
 
-/** A browser writes no upper case, no default port, and names of other scripts in their ASCII form. */
-function unwritten(value: string): string | undefined {
+/** Browsers send origins in lower case, without a default port, and names in other scripts in their ASCII form. */
+function spellingFault(value: string): string | undefined {
   if (!/^https?:/i.test(value)) return undefined
   const sent = URL.canParse(value) ? new URL(value).origin : undefined
   if (sent === value) return undefined
   return `matches no page: ${sent === undefined ? 'expected an origin' : `browsers send ${sent}`}`
 }
 
-function expected(written: string): string {
-  if (/^null$/i.test(written)) return 'any page can hide its origin so: expected one that a page has'
-  if (written.includes('*')) return 'a pattern stands for no origin: expected each origin by itself'
+function formatFault(written: string): string {
+  if (/^null$/i.test(written)) return 'any page can send this: expected the origin of a page'
+  if (written.includes('*')) return 'patterns are not supported: expected each origin by itself'
   if (/^[a-z][a-z\d+.-]*:\/\/[^/?#]+[/?#]/i.test(written))
     return 'expected an origin without a path or a slash at the end, as browsers send it'
   return 'expected an origin: scheme, host and port'
@@ -41,14 +41,14 @@ export default definePlugin({
     loopback: z
       .boolean()
       .default(false)
-      .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port that was opened'),
+      .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port of the gateway'),
     public: z.boolean().default(false).describe("allow the public address of the list's tunnel"),
-    any: z.boolean().default(false).describe('let every origin pass; this is logged'),
+    any: z.boolean().default(false).describe('allow every origin; the log has a warning'),
   }),
 
   setup(gateway, options) {
     if (options.any) {
-      gateway.log.warn('requests from web pages of any origin are accepted: list the origins to allow')
+      gateway.log.warn('the gateway accepts requests from web pages of any origin: list the origins to allow')
       return
     }
     const allowed = new Set(options.allowed)
@@ -70,7 +70,7 @@ export default definePlugin({
     // Several `Origin` headers arrive joined by a comma, which equals no entry of a list.
     gateway.provide(Guard, ({ headers: { origin }, routeOptions: { config } }) => {
       if (origin === undefined || allowed.has(origin)) return
-      // On loopback not even that is told: no page elsewhere learns what runs on this machine.
+      // On loopback these routes are closed too: no page of another origin learns what runs on this machine.
       if (config.anyOrigin === true && !options.loopback) return
       throw notAllowed('origin', origin)
     })

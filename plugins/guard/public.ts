@@ -1,6 +1,6 @@
 import type { PublicAddress } from 'sallyport'
 
-/** Keeps the public address in the list of what is allowed: the current one, and no former one. */
+/** Keeps the current public address in the set of allowed values, and removes the former one. */
 export function allowLatest(
   allowed: Set<string>,
   address: PublicAddress,
@@ -9,7 +9,7 @@ export function allowLatest(
   const listed = new Set(allowed)
   let latest = ''
   address.watch((origin) => {
-    // What was configured stays in the list.
+    // A configured value stays in the set.
     if (!listed.has(latest)) allowed.delete(latest)
     latest = toEntry(origin)
     allowed.add(latest)

@@ -22,7 +22,7 @@ export default definePlugin({
       .min(1)
       .superRefine(refuseDuplicates)
       .describe(
-        "claims to send; the caller's own headers of these names are removed, also when there is no claim",
+        "claims to send; the gateway removes the caller's own headers of these names, also when a claim is missing",
       ),
   }),
 
@@ -51,10 +51,11 @@ function claimValue({ claims }: Identity, claim: string): string | undefined {
   return isHeaderValue(bytes) ? bytes : undefined
 }
 
-// Targets split at any white space: one group would be two. Unicode counts U+0085, JavaScript does not.
+// Targets split at any white space: one group with a space would become two. Unicode counts U+0085 as white space,
+// JavaScript does not.
 const isText = (value: unknown): value is string => typeof value === 'string' && !/[\s\u0085]/.test(value)
 
-// Targets trim any white space: two names would be one.
+// Targets trim any white space: two names that differ by it would become one.
 const WHITE_AT_END = /^[\s\u0085]|[\s\u0085]$/
 
 const scalar = (value: unknown): string | undefined =>

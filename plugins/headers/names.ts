@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** Refuses a list with a duplicate name, as only one of them could be meant. */
+/** Refuses a list with a duplicate name. */
 export function refuseDuplicates(
   list: readonly { readonly name: string }[],
   context: z.core.$RefinementCtx,

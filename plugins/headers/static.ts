@@ -23,7 +23,7 @@ export default definePlugin({
       )
       .min(1)
       .superRefine(refuseDuplicates)
-      .describe("headers to add; the caller's own of the same name are removed"),
+      .describe("headers to add; the gateway removes the caller's own headers of the same names"),
   }),
 
   setup(gateway, options) {

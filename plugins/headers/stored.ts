@@ -28,7 +28,7 @@ export default definePlugin({
       )
       .min(1)
       .superRefine(refuseDuplicates)
-      .describe("headers to add; the caller's own of the same name are removed"),
+      .describe("headers to add; the gateway removes the caller's own headers of the same names"),
   }),
 
   setup(gateway, { headers }) {
@@ -40,29 +40,29 @@ export default definePlugin({
     gateway.provide(HeaderSource, { names, secret: true, headers: () => found })
 
     const watchSecret = async (
-      { header: { name, secret }, store, value: first }: Found,
+      { header: { name, secret }, store, value: first }: FoundSecret,
       index: number,
     ): Promise<void> => {
       const hidden = new ScrubbedValues(scrubber)
-      const take = (value: string): void => {
+      const setValue = (value: string): void => {
         hidden.add(value)
         found = found.with(index, [name, value])
       }
-      take(first)
-      const changed = (value: string): void => {
-        if (isHeaderValue(value)) take(value)
+      setValue(first)
+      const onChange = (value: string): void => {
+        if (isHeaderValue(value)) setValue(value)
         else
           log.warn(
             { secret, store: store.name },
-            'a changed secret is not a valid header value; its last value is kept',
+            'the new value of a secret is not a valid header value; the gateway keeps sending the last valid one',
           )
       }
       release.push(() => hidden.release())
       if (store.watch === undefined) return
-      release.push(store.watch(secret, changed))
-      // Once more: it may have changed before it was watched, while others were looked up.
+      release.push(store.watch(secret, onChange))
+      // Reads the secret again: it may have changed before the watch began, during the look-up of others.
       const now = await store.get(secret)
-      if (now !== undefined && now !== first && found[index]?.[1] === first) changed(now)
+      if (now !== undefined && now !== first && found[index]?.[1] === first) onChange(now)
     }
     gateway.onStart(async () => {
       const lookups = await Promise.all(headers.map((header) => lookUp(stores(), header)))
@@ -100,32 +100,32 @@ interface Header {
   readonly secret: string
 }
 
-interface Found {
+interface FoundSecret {
   readonly header: Header
   readonly store: SecretStore
   readonly value: string
 }
 
-type LookedUp = Found | { readonly problem: Problem }
+type LookupResult = FoundSecret | { readonly problem: Problem }
 
-/** Asks the stores in order. A store that fails is reported only when no other has the secret. */
-async function lookUp(stores: readonly SecretStore[], header: Header): Promise<LookedUp> {
+/** Looks in the stores in order. Reports a store that fails only when no other store has the secret. */
+async function lookUp(stores: readonly SecretStore[], header: Header): Promise<LookupResult> {
   const { secret } = header
   const place = `secret "${secret}"`
-  const asked: string[] = []
+  const tried: string[] = []
   for (const store of stores) {
     try {
       const value = await store.get(secret)
       if (value !== undefined) return checked(place, { header, store, value })
-      asked.push(store.name)
+      tried.push(store.name)
     } catch (error) {
-      asked.push(`${store.name} (${error instanceof GatewayError ? error.message : 'it failed'})`)
+      tried.push(`${store.name} (${error instanceof GatewayError ? error.message : 'it failed'})`)
     }
   }
-  return { problem: { place, message: `not found: asked ${asked.join(', ')}` } }
+  return { problem: { place, message: `not found; stores tried: ${tried.join(', ')}` } }
 }
 
-function checked(place: string, found: Found): LookedUp {
+function checked(place: string, found: FoundSecret): LookupResult {
   if (isHeaderValue(found.value)) return found
   const fault = found.value === '' ? 'is empty' : 'holds bytes that end or break a header'
   const message = `the value in ${found.store.name} is not a valid header value: it ${fault}`

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { definePlugin, Guard } from 'sallyport'
 import { z } from 'zod'
 
-// By hand, as @fastify/cors decides by a list of origins of its own: here the guards have decided.
+// Written by hand, since @fastify/cors decides by its own list of origins. Here the guards have decided.
 export default definePlugin({
   name: 'http/cors',
   api: 1,
@@ -18,7 +18,7 @@ export default definePlugin({
   }),
 
   async setup(gateway, { exposed, maxAge }) {
-    // Requests whose origin the guards before this one let pass: no other response gets CORS headers.
+    // Requests whose origin the guards before this one allowed: only their responses get CORS headers.
     const passed = new WeakSet<FastifyRequest>()
     gateway.provide(Guard, (request) => {
       if (request.headers.origin !== undefined) passed.add(request)
@@ -32,14 +32,16 @@ export default definePlugin({
         .header('access-control-expose-headers', exposed.join(', '))
       addVary(reply)
     }
-    // The first for responses that a handler writes without Fastify, the second also for earlier errors, such as a 401.
+    // `onRequest` covers responses that a handler writes without Fastify; `onSend` also covers earlier errors, as a
+    // 401.
     gateway.http.addHook('onRequest', (request, reply, done) => {
       addCorsHeaders(request, reply)
       done()
     })
     gateway.http.addHook('onSend', (request, reply, payload, done) => {
       addCorsHeaders(request, reply)
-      // Otherwise a cache could give a page what somebody without an origin has got (Fetch, "CORS protocol and HTTP caches").
+      // Otherwise a cache could give a page the response to a request without an origin (Fetch, "CORS protocol and HTTP
+      // caches").
       if (request.headers.origin === undefined && !reply.hasHeader('access-control-allow-origin'))
         addVary(reply)
       done(null, payload)
@@ -48,7 +50,7 @@ export default definePlugin({
   },
 })
 
-/** Any other OPTIONS request goes to the usual routes, with authentication. */
+/** Answers preflights. Any other OPTIONS request goes to the usual routes, with authentication. */
 function answerPreflights(http: FastifyInstance, maxAge: number): void {
   http.route({
     method: 'OPTIONS',

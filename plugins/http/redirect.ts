@@ -1,7 +1,7 @@
 import { definePlugin } from 'sallyport'
 import { z } from 'zod'
 
-// One slash: a host would follow two.
+// One slash only: after two, browsers read a host.
 const path = z.string().regex(/^\/(?![/\\])[\w./~-]*$/, 'expected a path, such as /catalogue/')
 
 export default definePlugin({

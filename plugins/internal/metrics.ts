@@ -15,16 +15,17 @@ export default definePlugin({
   }),
 
   setup(gateway, options) {
-    // Shared, as calls that outlast a reload are counted when they end. A gauge is that of its list.
-    const counted = gateway.share('counted', openInstruments)
+    // Counters are shared with later lists: a call that outlasts a reload counts when it ends. Each list has its own
+    // gauges.
+    const counters = gateway.share('counted', openInstruments)
     const gauges = openInstruments()
     const processMetrics = gateway.share('process', () => new ProcessMetrics())
     gateway.provide(Telemetry, {
       measure(instrument, ...measured) {
         const isGauge = instrument.kind === 'gauge'
-        // Gauges are set by a scrape, and not by what happens.
+        // A scrape sets gauges, so a gauge is no sign of traffic.
         if (!isGauge) processMetrics.wake()
-        const { instruments } = isGauge ? gauges : counted
+        const { instruments } = isGauge ? gauges : counters
         instruments.measure(instrument, ...measured)
       },
     })
@@ -44,10 +45,10 @@ export default definePlugin({
     gateway.internal.get('/metrics', async ({ headers }, reply) => {
       measureHealth()
       const form = prefersOpenMetrics(headers.accept) ? 'openMetrics' : 'text'
-      // Its types have the text form alone.
-      const registry = Registry.merge([counted[form], gauges[form]] as Registry[])
+      // The types of `merge` accept only registries of the text format.
+      const registry = Registry.merge([counters[form], gauges[form]] as Registry[])
       if (options.process) processMetrics.addTo(registry)
-      // For one who adds up those of several processes.
+      // The parent of `--workers` adds up the metrics of its processes.
       if (headers.accept === 'application/json') return registry.getMetricsAsJSON()
       reply.type(registry.contentType)
       const metrics = await registry.metrics()
@@ -68,7 +69,7 @@ const STATUSES = ['ok', 'degraded', 'down'] as const
 const OPEN_METRICS = /^application\/openmetrics-text$/
 const TEXT = /^(?:text\/(?:plain|\*)|\*\/\*)$/
 
-/** Whether a scraper takes OpenMetrics 1.0.0, and likes the text format no better. */
+/** Whether a scraper accepts OpenMetrics 1.0.0, and does not prefer the text format. */
 export function prefersOpenMetrics(accept = ''): boolean {
   const ranges = accept.split(',').map(readRange)
   const best = (type: RegExp): number =>
@@ -77,7 +78,7 @@ export function prefersOpenMetrics(accept = ''): boolean {
   return wanted > 0 && wanted >= best(TEXT)
 }
 
-/** A media range and its weight (RFC 9110, section 12.5.1): none for another version of OpenMetrics. */
+/** A media range and its weight (RFC 9110, section 12.5.1): 0 for another version of OpenMetrics. */
 function readRange(range: string): { readonly type: string; readonly weight: number } {
   const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
   const value = (name: string): string | undefined =>
@@ -88,33 +89,33 @@ function readRange(range: string): { readonly type: string; readonly weight: num
 
 const VERSION = '1.0.0'
 
-/** The library writes bounds without a fraction as integers, and quotes in a help text as they are: both are not allowed. */
+/** OpenMetrics wants bounds with a fraction and escaped quotes in help texts; prom-client writes neither. */
 export const strictOpenMetrics = (text: string): string =>
   text
     .replace(/^(\w+_bucket\{le="\d+)"/gm, '$1.0"')
     .replace(/^# HELP .*$/gm, (line) => line.replaceAll('"', '\\"'))
 
-// Milliseconds: as long as a timer can wait, since the library would never stop to sample.
+// Milliseconds, the longest that a timer can wait: prom-client cannot be stopped from sampling the event loop.
 const NEVER = 2 ** 31 - 1
-// Their samples are here, and `_total` is for counters (`promtool check metrics`).
-const LEFT_OUT = /^nodejs_(?:eventloop_lag_.+_seconds|active_\w+_total)$/
+// `EventLoopLag` measures the delays, and `_total` is for counters only (`promtool check metrics`).
+const EXCLUDED = /^nodejs_(?:eventloop_lag_.+_seconds|active_\w+_total)$/
 
-/** What is measured of the process. It outlives a reload: the library never ends what it has begun to watch. */
+/** Metrics of the process. They outlive a reload, as prom-client never stops an observer that it has started. */
 export class ProcessMetrics {
-  private readonly watched = new Map<string, readonly Metric[]>()
+  private readonly byFormat = new Map<string, readonly Metric[]>()
   private lag: EventLoopLag | undefined
 
-  /** Begins with the first scrape: without one, nobody reads the event loop's delay. */
+  /** The first scrape starts the measurement: without a scraper, measuring the event loop is wasted. */
   addTo(registry: Registries[number]): void {
     const { contentType } = registry
     this.lag ??= new EventLoopLag()
     // The library renames the counters of an OpenMetrics registry, so each form has its own.
-    const watching = this.watched.get(contentType) ?? watchProcess()
-    this.watched.set(contentType, watching)
-    for (const metric of [...watching, ...this.lag.metrics]) registry.registerMetric(metric)
+    const metrics = this.byFormat.get(contentType) ?? watchProcess()
+    this.byFormat.set(contentType, metrics)
+    for (const metric of [...metrics, ...this.lag.metrics]) registry.registerMetric(metric)
   }
 
-  /** Something was measured. */
+  /** The gateway has measured something: it is busy. */
   wake(): void {
     this.lag?.wake()
   }
@@ -125,6 +126,6 @@ function watchProcess(): readonly Metric[] {
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NEVER })
   return register
     .getMetricsAsArray()
-    .filter(({ name }) => !LEFT_OUT.test(name))
+    .filter(({ name }) => !EXCLUDED.test(name))
     .flatMap(({ name }) => register.getSingleMetric(name) ?? [])
 }

@@ -37,14 +37,17 @@ export default definePlugin({
   },
 })
 
-/** By DNS rebinding a page could give this machine its own name, and read this port. Its browser sends that name. */
+/**
+ * By DNS rebinding the host name of a page can point to this machine, and the page could read this port. `Host` then
+ * has that name.
+ */
 function refuseForeignHost({ raw }: FastifyRequest): void {
   const { host } = raw.headers
   if (host === undefined || isLoopback(host)) return
   throw new Refusal(403, 'HOST_FORBIDDEN', 'this gateway is not known by that host')
 }
 
-// Plain http is allowed for loopback alone.
+// `isInsecure` is false for plain http on loopback alone.
 const isLoopback = (host: string): boolean =>
   URL.canParse(`http://${host}`) && !isInsecure(new URL(`http://${host}`))
 

@@ -25,7 +25,7 @@ import { BrowserLogins } from './broker/browser.js'
 import { Clients, type GivenClient } from './broker/clients.js'
 import { Consents } from './broker/consents.js'
 import { Endpoints } from './broker/endpoints.js'
-import { INTERACTION_SECONDS, loadEngine, openEngine } from './broker/engine.js'
+import { INTERACTION_SECONDS, openEngine } from './broker/engine.js'
 import { readKeyFiles } from './broker/key-file.js'
 import { BrokerKeys } from './broker/keys.js'
 import { Logins } from './broker/logins.js'
@@ -66,7 +66,7 @@ export default definePlugin({
     const fetch = openDocuments(gateway, options.clients)
     const engine = await withConsoleLogged(gateway, async () =>
       openEngine({
-        engine: await loadEngine(),
+        engine: await import('oidc-provider'),
         issuer,
         options,
         keys,

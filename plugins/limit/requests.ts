@@ -2,7 +2,7 @@ import { definePlugin, Health, type LimitAnswer, Limiter } from 'sallyport'
 import { loadDriver } from '#plugins/store/redis/client.js'
 import { RedisConnection } from '#plugins/store/redis/connection.js'
 import { type Charge, Charges } from './requests/charges.js'
-import { Counter, type Over, takeAll } from './requests/counter.js'
+import { Counter, countAll, type ExceededLimit } from './requests/counter.js'
 import { MemorySpan } from './requests/memory-span.js'
 import { limitOptions } from './requests/options.js'
 import { RedisCounters } from './requests/redis-counters.js'
@@ -11,7 +11,7 @@ export default definePlugin({
   name: 'limit/requests',
   api: 1,
   summary:
-    'Limits how often each caller or address may send requests, and each tool may be called: one too many is 429 with `Retry-After`.',
+    'Limits how often each caller or address may send requests, and how often each tool may be called: a request over a limit gets a 429 with `Retry-After`.',
   provides: [Limiter, Health],
   omits: ({ redis }) => (redis === undefined ? [Health] : []),
   options: limitOptions,
@@ -19,7 +19,7 @@ export default definePlugin({
   async setup(gateway, { limits, redis }) {
     const { log } = gateway
     const refused = gateway.meter.counter('limited_requests_total', 'Requests that were over a limit')
-    // With the limits in the name: a reload that changes them begins anew.
+    // The name holds the limits: a reload that changes them starts new counts.
     const local = gateway.share(
       JSON.stringify(limits),
       () => {
@@ -39,10 +39,10 @@ export default definePlugin({
     const prefix = `${redis?.prefix}limit:${gateway.scope}:`
     const shared = connection && new RedisCounters({ connection, limits, prefix, log })
 
-    const answer = (over: Over | undefined): LimitAnswer => {
-      if (over === undefined) return 0
+    const answer = (exceeded: ExceededLimit | undefined): LimitAnswer => {
+      if (exceeded === undefined) return 0
       refused(1)
-      return { wait: over.wait, limit: `limits[${over.index}]` }
+      return { wait: exceeded.wait, limit: `limits[${exceeded.index}]` }
     }
     const charges = new Charges(limits)
     const count = (
@@ -50,9 +50,9 @@ export default definePlugin({
       before: readonly Charge[],
     ): LimitAnswer | Promise<LimitAnswer> => {
       if (charged.length === 0) return 0
-      const inThese = (counters: readonly Counter[]) => takeAll(counters, charged, before)
-      const here = () => inThese(local.counters)
-      return (shared === undefined ? here() : shared.count(inThese, here)).then(answer)
+      const countIn = (counters: readonly Counter[]) => countAll(counters, charged, before)
+      const countLocally = () => countIn(local.counters)
+      return (shared === undefined ? countLocally() : shared.count(countIn, countLocally)).then(answer)
     }
     gateway.provide(Limiter, {
       readsBodies: charges.byTool,

@@ -21,22 +21,22 @@ export default definePlugin({
     drainDelay: duration(LONGEST_WAIT)
       .optional()
       .describe(
-        'how long the port goes on accepting after a stop was asked for, while `/readiness` is 503; 0 by default, and 5s in Kubernetes',
+        'how long the port still accepts connections after a stop is requested, while `/readiness` is 503; 0 by default, and 5s in Kubernetes',
       ),
     tls: tlsOptions
       .optional()
       .describe(
-        'speak https: `cert`, `key`, `clientCa`, `clientCertificate`, `minVersion`, `modernCiphers`: TLS 1.2 with forward secrecy and AEAD alone, unless `false`',
+        'speak https: `cert`, `key`, `clientCa`, `clientCertificate`, `minVersion`, `modernCiphers` (`false`: TLS 1.2 also with ciphers without forward secrecy or AEAD)',
       ),
     trustedProxies: z
       .array(addressRange())
       .default([])
       .describe(
-        'addresses and ranges (CIDR) of proxies in front, whose `Forwarded` and `X-Forwarded-For` are believed',
+        'addresses and ranges (CIDR) of the proxies in front whose `Forwarded` and `X-Forwarded-For` the gateway trusts',
       ),
   }),
 
-  setup(gateway, { tls, drainDelay = usualDrainDelay(), ...options }) {
+  setup(gateway, { tls, drainDelay = defaultDrainDelay(), ...options }) {
     const secure = tls && openTls(gateway, tls)
     gateway.provide(Listener, {
       port: 'main',
@@ -59,13 +59,13 @@ export default definePlugin({
 const binds = (tls: TlsOptions | undefined): boolean => tls !== undefined && tls.clientCertificate !== 'none'
 
 // Kubernetes stops a pod while its Services still lead to it.
-const usualDrainDelay = (): number => (process.env['KUBERNETES_SERVICE_HOST'] === undefined ? 0 : 5_000)
+const defaultDrainDelay = (): number => (process.env['KUBERNETES_SERVICE_HOST'] === undefined ? 0 : 5_000)
 
-/** Measures when the first of the certificates that are sent to clients ends, so that somebody can be told before. */
+/** Measures when the first certificate that the port sends to clients ends, so that an alert can come before. */
 export function measureEnd({ meter, onStart }: Pick<Gateway, 'meter' | 'onStart'>, tls: ListenerTls): void {
   const end = meter.gauge(
     'certificate_not_after_timestamp_seconds',
-    'When the first certificate of the chain that the main port shows ends',
+    'When the first certificate in the chain of the main port expires',
   )
   const measure = (): void => {
     const ends = certificatesIn(tls.certificates.cert).map(({ validTo }) => Date.parse(validTo))

@@ -34,7 +34,7 @@ export interface Streams {
   readonly stdout: Writable
 }
 
-/** The plugin on the streams of one run of the program. */
+/** The plugin, for the standard streams of one run of the program. */
 export const stdioOn = (streams: Streams) =>
   definePlugin({
     name: 'listen/stdio',

@@ -11,21 +11,21 @@ export default definePlugin({
     requests: z
       .enum(['errors', 'all'])
       .default('errors')
-      .describe('`errors`: those that were answered with 4xx or 5xx; `all`: every one'),
+      .describe('`errors`: requests with a 4xx or 5xx response; `all`: every request'),
   }),
 
   setup(gateway, { requests }) {
     const { log } = gateway
-    const isWritten = log.isLevelEnabled('info')
+    const isLogged = log.isLevelEnabled('info')
     const throttle = new LogThrottle(log)
     gateway.onStop(() => throttle.flush())
     gateway.provide(AccessSink, {
-      from: requests === 'all' && isWritten ? 0 : 400,
+      from: requests === 'all' && isLogged ? 0 : 400,
       ended(ended) {
-        if (!isWritten) return
+        if (!isLogged) return
         const { request, status, refused } = ended
         if (status < 400) log.info(fieldsOf(ended), 'request')
-        // A refusal's own line says why, and has the same fields.
+        // A refused request has its own line `refused`, with the reasons and the same fields.
         else if (!refused)
           throttle.write(log, 'info', 'request', { route: routeOf(request), status }, fieldsOf(ended))
       },

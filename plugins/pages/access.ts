@@ -3,7 +3,7 @@ import type { Gateway } from 'sallyport'
 import { type Html, html } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-/** What a page says about getting a token. */
+/** The instructions of a page for getting a token. */
 export interface Access {
   /** Scheme, host and path of the gateway as clients know it. */
   readonly base: string
@@ -18,11 +18,11 @@ const metadata = z.object({
   scopes_supported: z.array(z.string()).catch([]),
 })
 
-/** Reads it from the protected-resource metadata (RFC 9728), which has the address that was configured. */
+/** Reads the instructions from the protected-resource metadata (RFC 9728), which has the configured address. */
 export async function accessOf(gateway: Gateway, request: FastifyRequest): Promise<Access> {
   const { scope } = gateway
   const path = `/.well-known/oauth-protected-resource${scope}`
-  // The host of the caller, which has passed the guards already.
+  // The `Host` of the request, which the guards have already checked.
   const { host } = request.headers
   const response = await gateway.dispatch({ url: path, ...(host !== undefined && { headers: { host } }) })
   const found = response.statusCode === 200 ? metadata.safeParse(response.json()) : undefined
@@ -33,7 +33,7 @@ export async function accessOf(gateway: Gateway, request: FastifyRequest): Promi
 }
 
 export const accessView = ({ base, metadataPath, issuers, scopes }: Access, registry = 'NAME'): Html => {
-  // The name is the caller's, and stands between quotes of a shell and of YAML.
+  // The caller chose the name, which stands between quotes of a shell and of YAML.
   const url = `${base}/registry/${encodeURIComponent(registry).replaceAll("'", '%27')}`
   return html`<section class="hint">
 <h2>Access for programs</h2>
@@ -57,7 +57,7 @@ ${
 </section>`
 }
 
-/** A browser that shows a page, and not a program that takes anything. */
+/** Whether a browser requests a page, and not a program that accepts any type. */
 export const wantsHtml = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.split(',').some((type) => /^\s*text\/html\s*(?:;(?!\s*q=0(?:\.0+)?\s*$)|$)/i.test(type)) ===
   true
@@ -66,7 +66,7 @@ const errorBody = z.object({ error: z.string(), error_description: z.string(), r
 
 export type ErrorBody = z.output<typeof errorBody>
 
-/** The error in a JSON body of the gateway. */
+/** The error code and message in a JSON body of the gateway. */
 export function errorIn(reply: FastifyReply, payload: unknown): ErrorBody | undefined {
   if (typeof payload !== 'string') return undefined
   if (!String(reply.getHeader('content-type')).startsWith('application/json')) return undefined
@@ -80,7 +80,7 @@ export function errorIn(reply: FastifyReply, payload: unknown): ErrorBody | unde
 interface ErrorContext {
   readonly access: Access | undefined
   readonly registry: string | undefined
-  /** Where a person signs in. */
+  /** The path at which a person signs in. */
   readonly signIn: Html | undefined
 }
 

@@ -38,7 +38,7 @@ export default definePlugin({
     const isOpen = openAccess(gateway.use(Authenticator), anonymous)
     const pages = new Pages(gateway, isOpen)
     const { http } = gateway
-    // With a callback, so that no other response waits for a promise.
+    // With a callback, so that other responses do not wait for a promise.
     http.addHook('onSend', (request, reply, payload, done) => {
       const wanted = reply.statusCode >= 400 && wantsHtml(request)
       const error = wanted ? errorIn(reply, payload) : undefined
@@ -53,7 +53,7 @@ export default definePlugin({
     http.get(`${server}/:version`, { config }, (request, reply) => pages.server(request, reply))
     asset(http, '/assets/browse.css', 'text/css; charset=utf-8', STYLE)
     asset(http, '/assets/icon.svg', 'image/svg+xml', ICON)
-    // Browsers ask for it at pages without a link to an icon, such as JSON.
+    // Browsers request the icon for responses without a link to one, such as JSON.
     asset(http, '/favicon.ico', 'image/svg+xml', ICON)
     asset(http, '/assets/browse.js', 'text/javascript; charset=utf-8', SCRIPT)
   },
@@ -70,7 +70,7 @@ const params = z.object({
   serverName: z.string().optional(),
   version: z.string().optional(),
 })
-// Invalid parameters are ignored: a page is no place for an error about its URL.
+// A page ignores invalid parameters instead of showing an error about its URL.
 const query = z.object({
   search: z.string().max(200).catch(''),
   cursor: z.string().max(1024).optional().catch(undefined),
@@ -95,7 +95,7 @@ class Pages {
     this.sessions = gateway.use(BrowserSession)
   }
 
-  /** A public route, so it lists public registries only, unless somebody is signed in. */
+  /** A public route: without a session it lists public registries only. */
   async home(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { names } = this.catalogue()
     const isOpen = this.isOpen() || request.identity !== undefined
@@ -105,7 +105,7 @@ class Pages {
     return this.send(request, reply, 200, 'MCP registry', homeView(cards, access))
   }
 
-  /** A browser gets a page for an error, and with a 401 what to do. Status and challenge stay. */
+  /** Sends a browser a page for an error, and with a 401 the next steps. Status and challenge stay. */
   async errorPage(request: FastifyRequest, reply: FastifyReply, error: ErrorBody): Promise<string> {
     const { statusCode } = reply
     const access = statusCode === 401 ? await accessOf(this.gateway, request) : undefined
@@ -165,7 +165,7 @@ class Pages {
     if (shown === undefined) return this.send(request, reply, 404, 'Not found', missingView())
     const history = await this.history.of(view, { name: serverName, version: shown.version })
     const props = { registry: view.name, url: this.urlOf(view.name), server: detailsOf(shown), history }
-    // As the API has it.
+    // The same text as in the API.
     if (shown.status === 'deleted') return this.send(request, reply, 404, serverName, deletedView(props))
     return this.send(request, reply, 200, serverName, serverView({ ...props, versions }))
   }
@@ -194,7 +194,7 @@ class Pages {
   ): FastifyReply {
     const isPerson = this.sessions().some((session) => session.person(request) !== undefined)
     const isPublic = !isPerson && (this.isOpen() || request.identity === undefined)
-    // A page that a browser may store is shown again to somebody who goes back after signing out.
+    // A browser would show a stored page again to a person who goes back after signing out.
     const cacheControl = isPublic ? 'public, max-age=30' : 'no-store'
     const body = String(page(this.base, title, content, accountView(this.sessions(), request)))
     return withPageHeaders(reply, this.hasSessions)

@@ -9,20 +9,20 @@ import type {
 } from 'sallyport'
 import { type Html, html, within } from 'sallyport/toolkit'
 
-/** Milliseconds that a page waits for it: without it the page is whole otherwise. */
+/** Milliseconds that a page waits for the history: the page is complete without it. */
 const LIMIT = 1_000
 const MOST = 50
 
-/** What happened to a server, newest first; `none` where people do not publish it here. */
+/** The events of a server, newest first; `none` when people do not publish it here. */
 export type History = PublishedHere | 'none' | 'unavailable'
 
 interface PublishedHere {
   readonly events: readonly PublicationEvent[]
-  /** Who published the version that is shown. */
+  /** The publisher of the shown version. */
   readonly publisher: PublicationActor | undefined
 }
 
-/** Reads the history of servers that come from a managed source, and nothing for any other. */
+/** Reads the history of servers from a managed source; servers of other sources have none. */
 export class HistoryReader {
   constructor(
     private readonly sources: () => readonly ManagedSource[],
@@ -48,7 +48,7 @@ export class HistoryReader {
   }
 }
 
-/** A moment as people read it; nothing for what is none, and for the first one, which stands for a date that nobody knows. */
+/** A date as people read it; empty for an invalid date, and for 1970-01-01, which stands for an unknown one. */
 export function dateView(text: string | undefined): Html | '' {
   const date = new Date(text ?? Number.NaN)
   if (!(date.getTime() > 0)) return ''
@@ -56,7 +56,7 @@ export function dateView(text: string | undefined): Html | '' {
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC</time>`
 }
 
-// Isolated: the direction of a name must not turn the words around it.
+// Isolated: the text direction of a name must not affect the words around it.
 export const actorView = ({ subject, provider }: PublicationActor): Html =>
   html`<bdi>${subject}</bdi> (<bdi>${provider}</bdi>)`
 

@@ -11,7 +11,7 @@ import { type Input, type ServerDetails, webLink } from './server-details.js'
 /** Configuration to paste into a client. */
 export interface Snippet {
   readonly client: string
-  /** The file that it belongs in. */
+  /** The file of the client for this configuration. */
   readonly file: string
   readonly text: string
 }
@@ -21,7 +21,7 @@ export interface InstallMethod {
   readonly title: string
   readonly snippets: readonly Snippet[]
   readonly links: readonly InstallLink[]
-  /** What a user has to know or fill in. */
+  /** Hints for the user, such as values to fill in. */
   readonly fields: readonly Field[]
 }
 
@@ -31,12 +31,12 @@ interface InstallLink {
   readonly href: string
 }
 
-// No document of people comes near these. Markup and URLs take up to six times the bytes of what is in them, and a page
-// has each method five times.
+// Real documents stay far below these limits. Markup and URLs take up to six times the bytes of their contents, and a
+// page has each method five times.
 const MOST_METHODS = 20
 const MOST_VALUES = 32
 const MOST_CHARACTERS = 16 * 1024
-/** Of all snippets of a page. */
+/** The most bytes of all snippets of a page. */
 const MOST_OF_ALL = 64 * 1024
 
 /** The ways to run or reach a server that clients support, and that are small enough for a page. */
@@ -141,8 +141,8 @@ const vsCode: Client = (key, invocation) => {
   }
 }
 
-// One click follows a link: not to another scheme, and not with a placeholder of the client, by which a document could
-// read the user's environment. The values of two variables may make one together.
+// One click follows a link, so it has no other scheme, and no placeholder of the client, by which a document could read
+// the user's environment. The values of two variables may form a placeholder together.
 const isLinkable = (invocation: Invocation): boolean => {
   const { url, variables } = invocation
   const filledIn = JSON.stringify(entryOf(invocation, () => 'x'))
@@ -159,8 +159,8 @@ function vsCodeLink(name: string, invocation: Invocation): InstallLink {
 }
 
 function cursorLink(name: string, invocation: Invocation): InstallLink {
-  // It asks for nothing: a remote server would be sent what the user's environment has by the names that its document
-  // chose. A program that is started reads the environment anyway.
+  // This client does not prompt: a remote server would receive the variables of the user's environment that its
+  // document names. A local program can read the environment anyway.
   const entry =
     invocation.url === undefined ? cursorEntry(invocation) : entryOf(invocation, (id) => `<${id}>`)
   const config = Buffer.from(JSON.stringify(entry)).toString('base64')
@@ -168,7 +168,7 @@ function cursorLink(name: string, invocation: Invocation): InstallLink {
   return { client: 'Cursor', href: `cursor://anysphere.cursor-deeplink/mcp/install?${query}` }
 }
 
-/** A document may have half a surrogate pair, which no URL can. */
+/** Encodes text for a URL, which unlike a document cannot hold half a surrogate pair. */
 const encoded = (part: string): string => encodeURIComponent(part.toWellFormed())
 
 const claude: Client = (key, invocation) => ({

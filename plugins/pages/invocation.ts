@@ -1,6 +1,6 @@
 import type { Input, ServerPackage, Transport } from './server-details.js'
 
-/** How a server is started or reached, independent of the client. */
+/** How a client starts or reaches a server, independent of the client. */
 export interface Invocation {
   readonly title: string
   readonly command?: string
@@ -13,7 +13,7 @@ export interface Invocation {
   readonly variables: Fields
 }
 
-/** All that is in it, to be searched and measured. */
+/** All texts of an invocation, for searching and measuring. */
 export const textOf = ({ variables, ...rest }: Invocation): string =>
   JSON.stringify([rest, ...variables.values()])
 
@@ -33,7 +33,7 @@ interface Runner {
 const target = ({ identifier, version }: ServerPackage, separator = '@'): string =>
   version === undefined ? identifier : `${identifier}${separator}${version}`
 
-// A document does not choose the program: it could name a shell.
+// A document must not choose the program: it could name a shell.
 const RUNNERS = new Map<string, Runner>(
   Object.entries({
     npm: { command: 'npx', args: (given) => ['-y', target(given)] },
@@ -75,22 +75,22 @@ const argumentsOf = (given: readonly Input[] = []): string[] =>
       : [name, value]
   })
 
-/** What a user has to fill in: a header, a variable of the environment, or one in braces in a URL or header. */
+/** A value that the user fills in: a header, an environment variable, or a variable in braces in a URL or header. */
 export type Field = Pick<Input, 'name' | 'description' | 'isSecret' | 'value' | 'default'>
 
 /** Variables in braces, by name. */
 type Fields = ReadonlyMap<string, Field>
 
-// Each puts its value, which may be long, into every snippet.
+// Each variable adds its value, which may be long, to every snippet.
 const MOST_USES = 32
 
 const VARIABLE = /\{([A-Za-z_][\w.-]{0,63})\}/g
 
-/** Puts values where a text has variables in braces. */
+/** Replaces the variables in braces by values. */
 export const filled = (text: string, fields: Fields, placeholder: (name: string) => string): string =>
   text.replaceAll(VARIABLE, (_, name) => fields.get(name)?.value ?? placeholder(name))
 
-/** The variables in the URL and headers of a remote server, declared or not; undefined where they are used too often. */
+/** The variables in the URL and headers of a remote server, declared or not; undefined when there are too many uses. */
 function fieldsOf({ url = '', headers = [], variables = {} }: Transport): Fields | undefined {
   const texts = [url, ...headers.map((header) => header.value ?? header.default ?? '')]
   const names = texts.flatMap((text) => [...text.matchAll(VARIABLE)].map(([, name = '']) => name))

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserSession } from 'sallyport'
 import { type Html, html } from 'sallyport/toolkit'
 
-/** A whole page. `account` says who is signed in, or where to sign in. */
+/** A whole page. `account` shows the signed-in person, or a link to sign in. */
 export function page(base: string, title: string, content: Html, account?: Html): Html {
   return html`<!doctype html>
 <html lang="en">
@@ -28,8 +28,8 @@ const POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /**
- * With the headers of a page. One with a sign-out form says its own origin to this gateway and nothing to others: with
- * `no-referrer` a browser sends `Origin: null` with the form.
+ * Sends the headers of a page. A page with a sign-out form sends its origin to this gateway only: with `no-referrer` a
+ * browser would send `Origin: null` with the form.
  */
 export function withPageHeaders(reply: FastifyReply, hasSessions: boolean): FastifyReply {
   const vary = reply.getHeader('vary')
@@ -41,7 +41,7 @@ export function withPageHeaders(reply: FastifyReply, hasSessions: boolean): Fast
     .type('text/html; charset=utf-8')
 }
 
-/** The header's end: who is signed in, and a button to sign out; else where to sign in. */
+/** The end of the header: the signed-in person and a button to sign out; else a link to sign in. */
 export function accountView(sessions: readonly BrowserSession[], request: FastifyRequest): Html | undefined {
   const session = sessions.find((each) => each.person(request) !== undefined) ?? sessions[0]
   if (session === undefined) return undefined
@@ -50,6 +50,6 @@ export function accountView(sessions: readonly BrowserSession[], request: Fastif
   return html`<form class="account" method="post" action="${session.signOutPath}"><span>${name === '' ? request.identity.subject : name}</span> <button type="submit">Sign out</button></form>`
 }
 
-/** A link and no form: the browser would hold the redirect to the issuer against `form-action`. */
+/** A link instead of a form: a browser applies `form-action` to the redirect to the issuer. */
 export const signInLink = ([session]: readonly BrowserSession[], request: FastifyRequest): Html | undefined =>
   session && html`<a class="button" href="${session.signInPath(request.url)}">Sign in</a>`

@@ -6,7 +6,7 @@ import { summaryOf } from './server-details.js'
 interface Indexed {
   readonly version: ServerVersion
   readonly name: string
-  /** What follows the namespace: `io.github.` in front says nothing about a server. */
+  /** The part after the namespace: a prefix such as `io.github.` says nothing about a server. */
   readonly lastPart: string
   readonly title: string
   readonly description: string
@@ -14,14 +14,14 @@ interface Indexed {
 
 export interface SearchPage {
   readonly versions: readonly ServerVersion[]
-  /** Where the next page begins. */
+  /** The index at which the next page begins. */
   readonly next: number | undefined
 }
 
-// Documents are parsed between requests, so many at once.
+// How many documents to parse between two turns of the event loop.
 const BATCH = 50
 
-/** Searches names, titles and descriptions of the latest versions. A view never changes, so each is indexed once. */
+/** Searches names, titles and descriptions of the latest versions. Views are immutable, so each is indexed once. */
 export class ServerSearch {
   private readonly indexOf = memoized(async (view) => {
     const index: Indexed[] = []
@@ -43,7 +43,7 @@ export class ServerSearch {
   }
 }
 
-/** Made once of each view, unless it fails. */
+/** The index of each view, made once unless that fails. */
 function memoized<T>(make: (view: RegistryView) => Promise<T>): (view: RegistryView) => Promise<T> {
   const made = new WeakMap<RegistryView, Promise<T>>()
   return (view) => {
@@ -56,7 +56,7 @@ function memoized<T>(make: (view: RegistryView) => Promise<T>): (view: RegistryV
   }
 }
 
-/** The latest version of each server, in batches between which requests are answered. */
+/** The latest version of each server, in batches, with turns of the event loop in between. */
 async function* latestOf(view: RegistryView): AsyncGenerator<readonly ServerVersion[]> {
   let cursor: string | undefined
   do {
@@ -79,9 +79,9 @@ function indexed(version: ServerVersion): Indexed {
   }
 }
 
-// Each is looked for in every server.
+// The most words of a search: each is compared with every server.
 const MAX_WORDS = 8
-/** So many servers are compared at once. */
+/** How many servers to compare between two turns of the event loop. */
 const SLICE = 250
 
 /** The servers that have every word, the best first, and equally good ones in the order of their names. */
@@ -106,7 +106,7 @@ function scoreOf(server: Indexed, words: readonly string[]): number {
   return sum
 }
 
-// Who writes a namespace means it: only a word with a slash is compared with the whole name.
+// Only a word with a slash, which includes a namespace, is compared with the whole name.
 const wordScore = ({ name, lastPart, title, description }: Indexed, word: string): number =>
   (lastPart === word ? 32 : 0) +
   (word.includes('/') && name.includes(word) ? 16 : 0) +

@@ -2,8 +2,8 @@ import type { ServerVersion } from 'sallyport'
 import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-// What a page shows of a document. A field of another type is left out: the catalogue validates fields of the schema
-// only, and some here are not in it.
+// The fields of a document that a page shows. A field of another type is left out: the catalogue validates only fields
+// of the schema, and some fields here are not in it.
 
 const text = z.string().optional().catch(undefined)
 const flag = z.boolean().optional().catch(undefined)
@@ -63,19 +63,19 @@ export type ServerPackage = z.output<typeof serverPackage>
 export type ServerDetails = Partial<Response['server'] & Response['_meta'][typeof OFFICIAL]> &
   Pick<ServerVersion, 'name' | 'version' | 'status' | 'isLatest'>
 
-/** What a list shows of a version. */
+/** The fields of a version in a list. */
 export type ServerSummary = Pick<
   ServerDetails,
   'name' | 'version' | 'status' | 'isLatest' | 'title' | 'description'
 >
 
-/** What a page shows of a version; of an invalid document, only what the catalogue knows. */
+/** The fields of a version on its page; for an invalid document, only those that the catalogue knows. */
 export function detailsOf(stored: ServerVersion): ServerDetails {
   const { server, _meta } = response.safeParse(jsonOf(stored)).data ?? {}
   return { ...server, ..._meta?.[OFFICIAL], ...knownOf(stored) }
 }
 
-/** Of the whole document the two texts alone are validated: it may have thousands of values, and a list has many documents. */
+/** Validates only two texts of each document: a document may have thousands of values, and a list many documents. */
 export const summaryOf = (stored: ServerVersion): ServerSummary => ({
   ...summary.safeParse(jsonOf(stored)).data?.server,
   ...knownOf(stored),

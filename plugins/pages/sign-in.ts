@@ -36,7 +36,7 @@ export default definePlugin({
     const { scope, log } = gateway
     const throttle = new LogThrottle(log)
     gateway.onStop(() => throttle.flush())
-    // A list that takes the place of this one would use refresh tokens again.
+    // Shared over a reload: without it, the next list would use refresh tokens twice.
     const renewals = gateway.share('renewals', openRenewals)
     const here = gateway.share('ended sessions', endedHere)
     const ended = new EndedSessions({ here, store: gateway.find(StateStore), log, throttle })
@@ -46,7 +46,7 @@ export default definePlugin({
     gateway.http.addHook('onSend', (request, reply, payload, done) => {
       const changed = sessions.changed(request)
       if (changed !== undefined) reply.header('set-cookie', changed)
-      // What a browser may store is shown again to somebody who goes back after signing out.
+      // A browser would show a stored page again to a person who goes back after signing out.
       if (sessions.person(request) !== undefined) reply.header('cache-control', 'no-store')
       done(null, payload)
     })

@@ -27,7 +27,7 @@ export interface ListProps {
   /** The path of this page. */
   readonly url: string
   readonly search: string
-  /** How many servers the registry has. */
+  /** The number of servers in the registry. */
   readonly count: number
   readonly servers: readonly ServerSummary[]
   readonly next: string | undefined
@@ -116,7 +116,7 @@ function published({ publishedAt, updatedAt }: ServerDetails, history: History):
   }</p>`
 }
 
-/** A server, or one version of it, that was withdrawn: nobody is to install it. */
+/** The page of a withdrawn server or version, without install snippets. */
 export const deletedView = ({ registry, url, server, history }: Omit<ServerProps, 'versions'>): Html => html`
 <nav aria-label="Path"><a href="${url}">${registry}</a></nav>
 <h1>${server.name}</h1>
@@ -126,7 +126,7 @@ ${published(server, history)}
 <p>This version was withdrawn and is not to be used.</p>
 ${historyView(history)}`
 
-// Browsers take no longer ones everywhere.
+// Some browsers refuse longer URLs.
 const LONGEST_LINK = 2_000
 
 function link(title: string, url: string | undefined): Html | '' {

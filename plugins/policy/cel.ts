@@ -20,10 +20,10 @@ export default definePlugin({
     .strictObject({
       allow: expression
         .optional()
-        .describe('what may be called: true where it is allowed; without it, all that is not denied'),
+        .describe('true for a call that is allowed; by default every call that `deny` does not deny'),
       deny: expression
         .optional()
-        .describe('what may not be called, whatever `allow` says: true where it is denied'),
+        .describe('true for a call that is denied, also when `allow` is true for it'),
     })
     .superRefine((written, context) => {
       refuseWithoutValue(written, context)
@@ -44,6 +44,6 @@ export default definePlugin({
 
 function findingOf(expressions: Expressions, question: PolicyQuestion): Finding {
   const judgement = judge(expressions, question)
-  const detail = judgement.allowed ? 'it is allowed' : `it is denied by ${judgement.rule}`
+  const detail = judgement.allowed ? 'the call is allowed' : `the call is denied by ${judgement.rule}`
   return { about: 'expressions', holds: judgement.allowed, detail }
 }

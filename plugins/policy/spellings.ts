@@ -1,6 +1,6 @@
-// Servers look a URI up as it came, decoded, or as their URL library writes it: a rule has to hold for all of them.
+// Servers look up a URI as it came, decoded, or as their URL library writes it: a rule has to hold for all these forms.
 
-/** In characters; browsers and servers take little more. */
+/** In characters; browsers and servers accept little more. */
 export const LONGEST_URI = 2_048
 const DECODINGS = 5
 
@@ -15,7 +15,7 @@ export const CUTS: readonly Cut[] = [
 
 export const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)
 
-/** Every text that a server could look a URI up by; `undefined` for one that no rule can judge. */
+/** Every text by which a server could look up a URI; `undefined` for a URI that no rule can judge. */
 export function spellingsOf(uri: string): ReadonlySet<string> | undefined {
   if (uri.length > LONGEST_URI || !uri.isWellFormed()) return undefined
   const spellings = new Set([uri])
@@ -37,7 +37,10 @@ export function spellingsOf(uri: string): ReadonlySet<string> | undefined {
 
 const AUTHORITY = /^(\s*[a-z][a-z\d+.-]*:[/\\]{2})([^/?#]+)/i
 
-/** User and password, and a dot at the end, name no other host; and servers that read files look at the path alone. */
+/**
+ * The URI with its plain host: user, password and a dot at the end name no other host. Servers that read files look at
+ * the path alone, so a `file:` URI gets no host.
+ */
 export function withHost(text: string): string {
   if (FILE_WITH_HOST.test(text)) return text.replace(FILE_WITH_HOST, 'file://')
   return text.replace(AUTHORITY, (_whole, scheme: string, authority: string) => {
@@ -57,8 +60,8 @@ const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
 const hexDigit = (byte: number | undefined): number => (byte === undefined ? -1 : (HEX[byte] ?? -1))
 
 /**
- * What is no UTF-8 becomes U+FFFD, as in most servers, and does not keep the rest from being decoded. By hand: of 2,048
- * characters it takes 10 microseconds, and ten times that with a regular expression.
+ * Bytes that are not UTF-8 become U+FFFD, as in most servers, and the rest is still decoded. By hand: 2,048 characters
+ * take 10 microseconds, and ten times that with a regular expression.
  */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text
@@ -74,8 +77,8 @@ function percentDecoded(text: string): string {
 }
 
 /**
- * A spelling without what servers may resolve by themselves: what is still encoded, space at the ends, the case of
- * scheme and host, repeated slashes, and dot segments.
+ * A spelling in the form that servers may resolve it to: decoded, without space at the ends, with scheme and host in
+ * lower case, without repeated slashes and dot segments.
  */
 export function resolved(spelling: string, lowerCase = true): string {
   const text = unified(spelling, lowerCase)
@@ -83,7 +86,7 @@ export function resolved(spelling: string, lowerCase = true): string {
   return scheme + withPlainPath(text.slice(scheme.length))
 }
 
-/** The same with its host as people write it, for expressions that compare beginnings. */
+/** The same, but with `//` before the host, for expressions that compare beginnings. */
 export function resolvedPath(spelling: string): string {
   const text = unified(spelling, true)
   const [begin = ''] = /^[a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?/i.exec(text) ?? []

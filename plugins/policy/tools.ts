@@ -23,7 +23,7 @@ export default definePlugin({
     const authenticators = gateway.use(Authenticator)
     const rules = new Rules(
       written,
-      // Where nobody is asked for a token, nobody can get one with more scopes.
+      // Where the gateway requires no token, a caller cannot get one with more scopes.
       ({ provider }) => !authenticators().some((each) => each.provider === provider && each.open === true),
     )
     gateway.provide(Policy, {
@@ -41,19 +41,22 @@ export default definePlugin({
   },
 })
 
-/** Every rule with a pattern for what is called, and what each lacks; then what follows. */
+/**
+ * One finding for each pattern that matches the call, with the claims and scopes that the caller lacks; then the
+ * verdict.
+ */
 export function explainRules(rules: Rules, { identity, call, subject }: PolicyQuestion): readonly Finding[] {
   const judgement = rules.judge(identity, call, subject)
   const decided: Finding = {
     about: 'rules',
     holds: judgement.allowed,
     detail: judgement.allowed
-      ? 'it is allowed'
-      : `it is denied: ${judgement.rule}${judgement.scopes === undefined ? '' : `, which needs the scopes ${judgement.scopes.join(' ')}`}`,
+      ? 'the call is allowed'
+      : `the call is denied: ${judgement.rule}${judgement.scopes === undefined ? '' : `, which needs the scopes ${judgement.scopes.join(' ')}`}`,
   }
   const patterns = subject === undefined ? [] : (rules.patternsFor(subject) ?? [])
   const findings = patterns.map((pattern) => findingOf(pattern, rules, identity))
-  // Where another rule allows it, nothing is wrong with one that does not.
+  // When another rule allows the call, a rule that does not is no fault.
   return [...findings.map((each) => (judgement.allowed ? { ...each, holds: true } : each)), decided]
 }
 
@@ -66,7 +69,7 @@ function findingOf(
   const claims = unmatchedClaims(when, identity)
   const missing = missingScopes({ scopes }, identity)
   const lacks = [
-    ...claims.map((name) => `the claim ${name} as \`when\` has it`),
+    ...claims.map((name) => `the claim ${name} as in \`when\``),
     ...(missing.length > 0 ? [`the scopes ${missing.join(' ')}`] : []),
   ]
   const does = isAllow ? 'allows it' : 'denies it'

@@ -9,7 +9,7 @@ const publicPaths = z
   .default([])
   .describe('further paths that need no token, matched by whole segments')
 
-// Nobody has to know which protocol a product speaks.
+// An operator need not know the protocol of a product.
 const OIDC_PRODUCTS = new Set([
   'keycloak',
   'okta',
@@ -22,7 +22,7 @@ const OIDC_PRODUCTS = new Set([
   'authentik',
 ])
 
-/** What the pages need at a provider. The plugin itself validates it, with what it needs of the provider. */
+/** The sign-in of the pages at a provider. The plugin itself validates it, with the needed fields of the provider. */
 const signIn = z.strictObject({
   provider: z
     .string()
@@ -42,7 +42,7 @@ const signIn = z.strictObject({
     .describe('the key of the cookies, at least 32 bytes in base64, the same for all replicas'),
 })
 
-/** One identity provider. What else stands here belongs to the plugin that `type` picks, which validates it. */
+/** One identity provider. All other keys belong to the plugin that `type` selects, which validates them. */
 const provider = z.looseObject({
   name: z.string().min(1).optional().describe('the provider in logs and metrics'),
   type: z
@@ -83,7 +83,7 @@ const oauth = z.strictObject({
   signIn: signIn.optional().describe('people sign in to the pages with a browser'),
 })
 
-/** Who may come in: the `auth` section of a configuration file. */
+/** The `auth` section of a configuration file: which callers are accepted. */
 export const authSection = z
   .strictObject({
     mode: z
@@ -120,7 +120,7 @@ function refuseSignIn(
 ): void {
   const at = ['oauth', 'signIn']
   if (mode === 'anonymous')
-    refuse(context, at, 'excludes mode anonymous, where everybody is let in as they are')
+    refuse(context, at, 'excludes mode anonymous, which accepts every caller without a sign-in')
   const found = signInProvider(providers, wanted)
   if (found === undefined) {
     const known = providers.map(nameOf).join(', ')
@@ -142,20 +142,23 @@ const signInProvider = (
 export type AuthSection = z.output<typeof authSection>
 type OAuth = z.output<typeof oauth>
 
-/** The same section for who derives it from other settings: the resource may be known only once the port is open. */
+/**
+ * The same section for presets that derive it from other settings: the resource URL may be known only once the port
+ * is open.
+ */
 export type IncomingAuth = Omit<AuthSection, 'oauth'> & {
   readonly oauth?: (Omit<OAuth, 'resourceUrl'> & { readonly resourceUrl?: string | undefined }) | undefined
 }
 
-/** What is not in the section, because it differs between those who use it. */
+/** The settings outside of the section, which differ between presets. */
 export interface Surroundings {
-  /** Paths that are open in every mode. */
+  /** Paths that are public in every mode. */
   readonly alwaysPublic?: readonly string[]
-  /** Where the resource is below the main port, when its URL is not given. */
+  /** The path of the resource below the main port, when its URL is not given. */
   readonly resourcePath?: string
   /** The entries that store what a broker shares with other processes. */
   readonly brokerState?: (keyFile: string | undefined) => readonly Entry[]
-  /** The settings that a provider's options, and those of the resource, were written as. */
+  /** The settings from which the options of a provider, of the resource and of the broker come, for messages. */
   readonly origins?: {
     readonly provider: Entry['origin']
     readonly resource: Entry['origin']
@@ -165,7 +168,7 @@ export interface Surroundings {
   readonly brokerAt?: SettingPath
 }
 
-/** The entries that stand at the gate, in the order in which they are asked. */
+/** The entries that check callers, in their order. */
 export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings = {}): Entry[] {
   const { alwaysPublic = ['/.well-known', '/openapi.json'], resourcePath, origins } = surroundings
   const { brokerState = () => [], brokerAt = [...OAUTH, 'broker'] } = surroundings
@@ -176,10 +179,10 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
     ...publicEntry('auth/public-paths:oauth', settings?.publicPaths ?? [], [...OAUTH, 'publicPaths']),
   ]
   if (mode === 'anonymous') return [{ use: 'auth/anonymous' }, ...open]
-  // A list in which nobody accepts lets nobody in, which is what a section without providers means.
+  // A list without an authenticator refuses every caller, as a section without providers should.
   if (settings === undefined) return open
 
-  const { resourceUrl, publicPaths: _, signIn: _signIn, providers, broker, ...told } = settings
+  const { resourceUrl, publicPaths: _, signIn: _signIn, providers, broker, ...options } = settings
   return [
     { use: 'discovery/issuer' },
     ...providers.map((each, index) => providerEntry(each, index, origins?.provider)),
@@ -196,7 +199,7 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
     {
       use: 'discovery/resource',
       with: {
-        ...told,
+        ...options,
         ...(resourceUrl !== undefined && { resource: resourceUrl }),
         ...(resourcePath !== undefined && { path: resourcePath }),
       },
@@ -205,7 +208,7 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
   ]
 }
 
-/** The sign-in to pages that come after it in the list. */
+/** The sign-in for the pages that come after it in the list. */
 export function signInEntries({ oauth: settings }: AuthSection): Entry[] {
   if (settings?.signIn === undefined) return []
   const { provider: wanted, ...own } = settings.signIn

@@ -7,8 +7,8 @@ import { incomingEntries } from './incoming.js'
 import { type LoginManner, loginStarter, oauthEntries } from './proxy/oauth.js'
 import { checksCallers, hasBroker, proxyRules } from './proxy/rules.js'
 import { proxyTable } from './proxy/table.js'
+import { addedPluginRules, addedPlugins, withAddedPlugins } from './settings/added-plugins.js'
 import { defined, EntryMaker, spanOf } from './settings/entry.js'
-import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
 import { settingsSchema } from './settings/schema.js'
 import type { SettingsOf } from './settings/setting.js'
 import { tlsSection } from './tls-section.js'
@@ -17,22 +17,22 @@ export const proxySections = {
   name: z.string().min(1).default('mcp').describe('the target in logs, and the realm of the challenge'),
   tls: tlsSection,
   broker: brokerSection,
-  plugins: furtherPlugins,
+  plugins: addedPlugins,
 }
 
 /** The settings of `sallyport proxy`: its flags in camel case. */
 export const ProxySettings = settingsSchema(proxyTable, proxySections).superRefine((settings, context) => {
   proxyRules(settings, context)
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type ProxySettings = z.output<typeof ProxySettings>
 
-/** A transparent proxy: guards, then who may come in, then what goes out, then the connection to the target. */
+/** A transparent proxy: guards, authentication of callers, outgoing credentials, then the connection to the target. */
 export const proxy = (settings: ProxySettings): List =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
-/** The proxy's own entries. `outside` is what makes its main port known by a public address. */
+/** The proxy's own entries. `outside`: the entries that give its main port a public address. */
 export function ownEntries(settings: ProxySettings, outside: readonly Entry[] = []): Entry[] {
   const isPublic = outside.length > 0
   return [
@@ -64,7 +64,7 @@ function guards(settings: ProxySettings, known: { readonly public?: true }): Ent
   const { host, allowedOrigins, resourceUrl = '' } = settings
   const loopback = isLoopbackHost(host)
   const outside = URL.canParse(resourceUrl) ? new URL(resourceUrl) : undefined
-  // Behind something that ends TLS on this machine, callers know the proxy by this host.
+  // Behind a program on this machine that ends TLS, callers know the proxy by this host.
   const allowed = outside === undefined ? [] : [outside.host]
   // The form to allow a client is a POST with an `Origin`.
   const forms = hasBroker(settings) && outside !== undefined ? [outside.origin] : []
@@ -73,7 +73,7 @@ function guards(settings: ProxySettings, known: { readonly public?: true }): Ent
   return [
     ...(loopback ? [{ use: 'guard/host', with: { allowed, loopback, ...known } }] : []),
     { use: 'guard/origin', with: origins, origin: { allowed: ['allowedOrigins'] } },
-    // Where any origin passes, no page is handed the answers.
+    // When the guard accepts any origin, CORS gives no page the responses.
     ...('any' in origins ? [] : [{ use: 'http/cors' }]),
   ]
 }
@@ -81,7 +81,7 @@ function guards(settings: ProxySettings, known: { readonly public?: true }): Ent
 function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
   const { name, oidcIssuer, oidcScopes, resourceUrl, targetUri } = settings
   if (oidcIssuer === undefined && !hasBroker(settings)) {
-    // Only who said so opens this to the internet.
+    // The proxy is open to the internet only when the operator said so.
     const known = isPublic && settings.allowUnauthenticated
     return [{ use: 'auth/anonymous', ...(known && { with: { public: true } }) }]
   }
@@ -91,7 +91,7 @@ function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
     publicPaths: [],
     scopes: [...oidcScopes],
     requiredScopes: [],
-    // A proxy's callers are programs: they can come back.
+    // The callers of a proxy are programs, which can retry.
     unavailableStatus: 503 as const,
     providers: acceptsProvider(settings)
       ? [{ type: 'oidc', name: 'incoming', ...make.optionsOf('auth/oidc', settings) }]
@@ -101,7 +101,7 @@ function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
   return incomingEntries(
     { mode: 'oauth', publicPaths: [], oauth },
     {
-      // What the target has there is behind the gate like the rest of it.
+      // The target's own routes at these paths need authentication like all others.
       alwaysPublic: [],
       resourcePath: URL.canParse(targetUri) ? new URL(targetUri).pathname : '/',
       brokerAt: ['broker'],
@@ -175,8 +175,8 @@ function requirement(written: readonly string[]): unknown {
 }
 
 /**
- * The outer half alone, for a program that asks a server itself, by the server's own paths: it signs in when the server
- * asks for it, and opens no port.
+ * Only the outgoing half, for a program that sends its own requests to a server, with the server's own paths: it signs
+ * in when the server requires it, and opens no port.
  */
 export const client = (settings: ProxySettings): List => [
   { use: 'auth/anonymous' },
@@ -184,7 +184,7 @@ export const client = (settings: ProxySettings): List => [
   forwarder({ ...settings, targetUri: new URL(settings.targetUri).origin }),
 ]
 
-/** What the target receives in place of the caller's own credentials, and beside them. */
+/** The credentials and headers that the target receives instead of the caller's own credentials, or beside them. */
 export function outgoing(settings: ProxySettings, login: LoginManner = {}): Entry[] {
   const { remoteAuthBearerToken: token, remoteAuthBearerTokenFile: file } = settings
   const bearer = make.entry('credential/static-bearer', settings)
@@ -194,7 +194,7 @@ export function outgoing(settings: ProxySettings, login: LoginManner = {}): Entr
   return [
     ...(token === undefined && file === undefined ? [] : [bearer]),
     ...oauthEntries(settings, make, login),
-    // Behind every credential whose token it could take.
+    // After every credential whose token it could exchange.
     ...(settings.tokenExchangeUrl === undefined ? [] : [exchange]),
     ...addedHeaders(settings, make),
   ]
@@ -202,7 +202,8 @@ export function outgoing(settings: ProxySettings, login: LoginManner = {}): Entr
 
 /** Sends requests to the target. */
 export function forwarder(settings: ProxySettings): Entry {
-  // What was not checked here is meant for the target; what was is not (T8), unless somebody says so.
+  // Credentials that the proxy has not checked are meant for the target; checked ones are not (T8), unless a flag says
+  // so.
   const unchecked = !checksCallers(settings)
   const entry = make.entry('forward/http', settings, {
     with: {
@@ -216,7 +217,7 @@ export function forwarder(settings: ProxySettings): Entry {
   return settings.targetHttp2 ? { ...entry, use: 'forward/http2' } : entry
 }
 
-/** What the resource URL has before the path of the target. Any other path there may be one of the target, too. */
+/** The prefix of the resource URL before the path of the target. Any other path there may belong to the target, too. */
 function removedPrefix({ resourceUrl = '', targetUri }: ProxySettings): string | undefined {
   if (!URL.canParse(resourceUrl) || !URL.canParse(targetUri)) return undefined
   const [outside = '', inside = ''] = [resourceUrl, targetUri].map((url) =>

@@ -3,17 +3,17 @@ import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { quickstartTable } from './quickstart/table.js'
 import { RegistrySettings, registry } from './registry.js'
-import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
+import { addedPluginRules, addedPlugins, withAddedPlugins } from './settings/added-plugins.js'
 import { settingsSchema } from './settings/schema.js'
 
 const address = z.string().regex(/^127\.0\.0\.1:\d+$/, 'expected 127.0.0.1:PORT')
 
 /** The flags of `sallyport quickstart`. */
-export const QuickstartFlags = settingsSchema(quickstartTable, { plugins: furtherPlugins })
+export const QuickstartFlags = settingsSchema(quickstartTable, { plugins: addedPlugins })
 
 export type QuickstartFlags = z.output<typeof QuickstartFlags>
 
-/** Where the parts of quickstart are. Every port is known before: the parts speak of each other. */
+/** The addresses of quickstart's parts. Every port is known beforehand, because the parts name each other's URLs. */
 export const QuickstartSettings = z
   .strictObject({
     address: address.describe('where the registry is, below /catalogue, and the proxy, below /sample'),
@@ -24,21 +24,23 @@ export const QuickstartSettings = z
     clientSecret: secretText().describe('what gets a token from the identity provider'),
     serverToken: secretText().describe('what the proxy shows to the sample server'),
     servers: z.string().describe('file of the server documents that the registry serves'),
-    plugins: furtherPlugins,
+    plugins: addedPlugins,
   })
-  .superRefine((settings, context) => furtherRules(ownList(settings), settings.plugins, context))
+  .superRefine((settings, context) => addedPluginRules(ownList(settings), settings.plugins, context))
 
 export type QuickstartSettings = z.output<typeof QuickstartSettings>
 
-// The one scope of `dev/issuer`: a client that asks for none is given nothing when somebody signs in.
+// The one scope of `dev/issuer`: a client that requests no scope gets none at a sign-in.
 const SCOPES = ['mcp']
 
-/** Where the registry is, and where the proxy: beside each other, since whoever a scope lets in is let in below it too. */
+/** The scopes of the registry and the proxy: siblings, since a caller that a scope accepts is accepted below it too. */
 export const PLACES = { registry: '/catalogue', sample: '/sample' } as const
 
-/** A registry and a proxy, each with tokens of its own, and what both need: an identity provider and a server, for one machine. */
+/**
+ * A registry and a proxy, each with tokens of its own, with an identity provider and an MCP server, for one machine.
+ */
 export const quickstart = (settings: QuickstartSettings): List =>
-  withFurther(ownList(settings), settings.plugins).list
+  withAddedPlugins(ownList(settings), settings.plugins).list
 
 function ownList(settings: QuickstartSettings): List {
   const { address, issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings
@@ -47,11 +49,11 @@ function ownList(settings: QuickstartSettings): List {
   const isDoor = ({ use }: Entry): boolean =>
     typeof use === 'string' && /^(?:listen|internal|log|guard|http)\//.test(use)
   return [
-    // First, so that its keys are there when the gate asks for them.
+    // First, so that its keys are available when the authenticators fetch them.
     { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret, redirectUri } },
     { use: 'dev/mcp-server', with: { address: serverAddress, token: serverToken } },
     ...entries.filter(isDoor),
-    // What the ready line says is what a person opens.
+    // The ready line shows this address, which a person opens.
     { use: 'http/redirect', with: { to: `${PLACES.registry}/` } },
     { scope: PLACES.registry, plugins: entries.filter((entry) => !isDoor(entry)) },
     { scope: PLACES.sample, plugins: sampleProxy(settings) },

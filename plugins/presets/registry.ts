@@ -13,8 +13,8 @@ import {
   storeSection,
 } from './registry/store.js'
 import { registryTable } from './registry/table.js'
+import { addedPluginRules, addedPlugins, withAddedPlugins } from './settings/added-plugins.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
-import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
 import { oneKindOf, refuse, refuseRepeats, refuseUnknown } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
 import { tlsSection } from './tls-section.js'
@@ -23,10 +23,10 @@ const name = z
   .string()
   .regex(/^[\w.~-]{1,64}$/, 'expected a name of letters, digits, ".", "_", "~" and "-", 64 at most')
 
-// What stands below is the business of the plugin, which has a schema of its own.
+// The plugin validates the values below, with its own schema.
 const options = z.record(z.string(), z.unknown())
 
-/** The same, where many write the one thing that is in it: what is expected is said by an example. */
+/** The same for a key where people often write its only value directly: the message shows an example. */
 const optionsSuchAs = (example: string) =>
   z
     .unknown()
@@ -84,7 +84,7 @@ export const RegistrySettings = settingsSchema(registryTable, {
     .default([])
     .describe('further values of `Host`, for a registry on loopback behind a proxy on the same machine'),
   tls: tlsSection,
-  plugins: furtherPlugins,
+  plugins: addedPlugins,
 }).superRefine((settings, context) => {
   refuseRepeats(namesOf(settings.sources), ['sources'], context)
   refuseRepeats(namesOf(settings.registries ?? []), ['registries'], context)
@@ -92,7 +92,7 @@ export const RegistrySettings = settingsSchema(registryTable, {
   refuseSharedPort(settings, context)
   storeRules(settings, context)
   publisherRules(settings, context)
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type RegistrySettings = z.output<typeof RegistrySettings>
@@ -103,7 +103,7 @@ const namesOf = (list: readonly { readonly name: string }[]): readonly string[] 
 
 /** The registry server: the API, its description and its pages behind the gate, over a catalogue of sources. */
 export const registry = (settings: RegistrySettings): readonly Entry[] =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
 const make = new EntryMaker(registryTable)
 
@@ -119,7 +119,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     { use: 'internal/metrics' },
     ...accessLog(settings),
     ...guards(settings),
-    // It describes the routes that come after it.
+    // The document describes the routes that come after this entry.
     { use: 'registry/openapi' },
     ...incomingEntries(auth, { brokerState: (keyFile) => brokerState(settings, keyFile) }),
     ...sources.map(sourceEntry),
@@ -171,7 +171,7 @@ function sourceEntry(written: RegistrySettings['sources'][number], index: number
   }
 }
 
-/** What is for operators would be open to everybody, if it could listen there at all. */
+/** Refuses one port for both: the operators' routes would be open to every client. */
 function refuseSharedPort({ address, internalAddress }: RegistrySettings, context: Context): void {
   const [main, internal] = [parseHostPort(address), parseHostPort(internalAddress)]
   if (main === undefined || main.port === 0 || main.port !== internal?.port) return

@@ -3,11 +3,11 @@ import type { z } from 'zod'
 import { proxyRules } from './proxy/rules.js'
 import { proxyTable } from './proxy/table.js'
 import { forwarder, outgoing, proxySections } from './proxy.js'
-import { furtherRules, withFurther } from './settings/further.js'
+import { addedPluginRules, withAddedPlugins } from './settings/added-plugins.js'
 import { refuse } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
 
-/** The settings of `sallyport proxy stdio`: those of the proxy, but for those of a port. */
+/** The settings of `sallyport proxy stdio`: those of the proxy without those of a port. */
 export const StdioSettings = settingsSchema(proxyTable, proxySections).superRefine((settings, context) => {
   proxyRules(settings, context)
   for (const setting of NEED_PORT) {
@@ -15,12 +15,12 @@ export const StdioSettings = settingsSchema(proxyTable, proxySections).superRefi
     const message = 'is for a proxy that listens on a port: this one speaks on standard input and output'
     refuse(context, [setting], message)
   }
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type StdioSettings = z.output<typeof StdioSettings>
 
-/** What these are when nobody wrote them. */
+/** The defaults of these settings. */
 const UNSET: Readonly<Record<string, unknown>> = { host: '127.0.0.1', port: 0, accessLog: 'errors' }
 
 const NEED_PORT = [
@@ -37,21 +37,21 @@ const NEED_PORT = [
   'tls',
 ] as const
 
-/** The proxy with its outer end on standard input and output, for clients that can only start a command. */
+/** The proxy with its client side on standard input and output, for clients that can only start a command. */
 export const stdio = (settings: StdioSettings): List =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
 function ownEntries(settings: StdioSettings): Entry[] {
   const { targetUri: target, targetTimeout } = settings
   return [
-    // Whoever started the process is the only one who can ask it anything.
+    // Only the program that started the process can send it requests.
     { use: 'auth/anonymous' },
     ...outgoing(settings, { tellsCallers: true }),
     forwarder({
       ...settings,
-      // The older transport posts to a path of the target's choice.
+      // In the older transport the target chooses the path for POST requests.
       targetUri: URL.canParse(target) ? new URL(target).origin : target,
-      // How long an answer may take is the client's to say: it can cancel.
+      // The client limits the time of an answer: it can cancel.
       targetTimeout: targetTimeout ?? 0,
     }),
     { use: 'listen/stdio', with: { target }, origin: { target: ['targetUri'] } },

@@ -1,6 +1,6 @@
 import type { SettingGroup } from './settings/setting.js'
 
-/** The flags of TLS, each with its place in the section `tls` of a file. */
+/** The flags of TLS, each with its path in the section `tls` of a file. */
 // biome-ignore format: a setting is a line
 export const tlsGroup = {
   title: 'TLS',

@@ -1,6 +1,6 @@
 import type { Entry, List } from 'sallyport'
 
-/** Where `sallyport secret` keeps secrets, by the name of its choice. */
+/** The secret stores of `sallyport secret`, by the name that the user chooses. */
 export const keyring: Entry = { use: 'secrets/keyring' }
 
 export interface EncryptedFileSettings {
@@ -13,12 +13,12 @@ export const encryptedFile = ({ passphrase, passphraseFile }: EncryptedFileSetti
   with: { ...(passphrase !== undefined && { passphrase }), ...(passphraseFile && { passphraseFile }) },
 })
 
-/** Where a proxy keeps its logins, for `sallyport auth`. */
+/** The state store of a proxy's logins, for `sallyport auth`. */
 export const loginStore = (options: Readonly<Record<string, unknown>>): List => [
   keyring,
   { use: 'state/sqlite', with: options },
 ]
 
-/** What a plugin may need of others to be set up by itself, for `sallyport plugin verify`. */
+/** The other entries that a single plugin may need for its setup, for `sallyport plugin verify`. */
 export const stateInMemory: List = [{ use: 'state/memory' }]
 export const issuerDiscovery: List = [{ use: 'discovery/issuer' }]

@@ -4,8 +4,8 @@ import type { z } from 'zod'
 import { isOpenToInternet, proxyRules } from './proxy/rules.js'
 import { tunnelGroup, tunnelTable } from './proxy/table.js'
 import { ownEntries as proxyEntries, proxySections } from './proxy.js'
+import { addedPluginRules, withAddedPlugins } from './settings/added-plugins.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
-import { furtherRules, withFurther } from './settings/further.js'
 import { type Needs, refuseUseless } from './settings/needs.js'
 import { refuse } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
@@ -14,16 +14,16 @@ import { settingsSchema } from './settings/schema.js'
 export const TunnelSettings = settingsSchema(tunnelTable, proxySections).superRefine((settings, context) => {
   proxyRules(settings, context)
   tunnelRules(settings, context)
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type TunnelSettings = z.output<typeof TunnelSettings>
 
 /** The proxy, reachable from outside. */
 export const tunnel = (settings: TunnelSettings): List =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
-/** The tunnel is in the list before those who have to know the address that it brings. */
+/** Puts the tunnel in the list before the entries that need its public address. */
 function ownEntries(settings: TunnelSettings): Entry[] {
   const connection = { timeout: spanOf(settings.tunnelTimeout) }
   return proxyEntries(settings, [
@@ -78,15 +78,15 @@ function command(
 ): void {
   const wrong = (message: string) => complain('tunnelCommand', message)
   const words = splitWords(tunnelCommand ?? '')
-  // Without words there is no command, which is the plugin's to say.
+  // An empty command is reported by the plugin.
   if (words === undefined) wrong('has a quote that does not end')
   else if (port === 0 && words.length > 0 && !words.some((word) => /\{(?:host|port|url)\}/.test(word)))
-    wrong('does not say where the proxy is: expected {url}, {port} or {host} in it, or --port')
+    wrong('does not name the address of the proxy: expected {url}, {port} or {host} in it, or --port')
 }
 
 /**
- * A command line as words: spaces part them, and single or double quotes keep together what is between them. Nothing
- * else means anything, no backslash, no dollar and no pipe. Nothing when a quote does not end.
+ * Splits a command line into words at spaces; single or double quotes keep spaces. No other character is special: no
+ * backslash, no dollar and no pipe. Returns undefined when a quote does not end.
  */
 function splitWords(text: string): string[] | undefined {
   const words = text.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []

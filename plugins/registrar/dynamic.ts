@@ -44,7 +44,7 @@ export default definePlugin({
   },
 })
 
-/** By oauth4webapi: the metadata is here already, and openid-client would fetch it once more to register a client. */
+/** By oauth4webapi: openid-client would fetch the metadata, which is known already, once more to register a client. */
 async function registerClient(request: RegistrationRequest, clientName: string): Promise<RegisteredClient> {
   const { issuer, metadata, redirectUris, grantTypes, fetch } = request
   const server = { ...metadata, issuer } as AuthorizationServer
@@ -97,15 +97,15 @@ function methodFor({
 const PREFERRED = ['none', 'client_secret_basic', 'client_secret_post']
 
 /**
- * Some issuers respond 200 instead of 201, some omit the expiry of a secret that never expires, and some write null or an
- * empty text for what a client does not get.
+ * Some issuers respond with 200 instead of 201, some omit the expiry of a secret that never expires, and some write
+ * null or an empty text for an absent field.
  */
 async function normalized(response: Response): Promise<Response> {
   if (response.status !== 200 && response.status !== 201) return response
   const text = await response.text()
   const fields = jsonObject(text)
-  const given = Object.entries(fields ?? {}).filter(([, value]) => value !== null && value !== '')
-  const completed = { client_secret_expires_at: 0, ...Object.fromEntries(given) }
+  const present = Object.entries(fields ?? {}).filter(([, value]) => value !== null && value !== '')
+  const completed = { client_secret_expires_at: 0, ...Object.fromEntries(present) }
   const body = fields === undefined ? text : JSON.stringify(completed)
   return new Response(body, { status: 201, headers: response.headers })
 }

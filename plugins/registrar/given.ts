@@ -38,7 +38,10 @@ export default definePlugin({
       .string()
       .optional()
       .describe('the issuer that the client belongs to; default: the first that accepts it'),
-    place: z.string().default('').describe('what the client is used for: its issuer is stored by that'),
+    place: z
+      .string()
+      .default('')
+      .describe('the name under which the issuer that accepted the client is stored, such as one target'),
   }),
 
   setup(gateway, options) {
@@ -63,7 +66,7 @@ export default definePlugin({
       name: 'given',
       async register({ issuer }) {
         const bound = await boundIssuer()
-        // The target names the issuer: it must not choose which server gets the operator's secret.
+        // The target names the issuer, and must not choose which server gets the operator's secret.
         if (bound !== undefined && bound !== issuer) throw otherIssuer(bound, issuer)
         return { issuer, clientId, ...secrets() }
       },
@@ -81,9 +84,9 @@ export default definePlugin({
   facts: () => ({ hasClient: true }),
 })
 
-function openSecret(place: string, places: SecretLocations, context: SecretContext): Secret | undefined {
+function openSecret(place: string, locations: SecretLocations, context: SecretContext): Secret | undefined {
   try {
-    return secretFrom(places, context)
+    return secretFrom(locations, context)
   } catch (cause) {
     const message = cause instanceof GatewayError ? cause.message : 'cannot be read'
     throw new ConfigError([{ place, message }], { cause })
@@ -106,5 +109,5 @@ function openKey(file: string | undefined, context: SecretContext): Secret | und
 const otherIssuer = (bound: string, issuer: string): UpstreamError =>
   new UpstreamError(
     'CLIENT_OF_ANOTHER_ISSUER',
-    `the client belongs to the issuer ${bound}, but the target names ${issuer}: nothing was sent there; to allow it, set the issuer yourself`,
+    `the client belongs to the issuer ${bound}, but the target names ${issuer}: no secret was sent to ${issuer}; to use the client there, set the issuer yourself`,
   )

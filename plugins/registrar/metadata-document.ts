@@ -10,7 +10,7 @@ export default definePlugin({
     url: z
       .string()
       .refine(isClientUrl, 'expected an https URL with a path, without fragment, user and dot segments')
-      .describe('the URL, which is the client ID'),
+      .describe('the URL of the document, which is the client ID'),
   }),
 
   setup(gateway, { url }) {

@@ -8,7 +8,10 @@ const MARGIN = 300
 
 type ClientFor = Pick<RegistrationRequest, 'issuer' | 'redirectUris' | 'grantTypes'>
 
-/** The store of registered clients: one for each issuer and redirect URI, as issuers compare those as strings. */
+/**
+ * The store of registered clients: one for each issuer and redirect URI, since issuers compare redirect URIs as
+ * strings.
+ */
 export class RegisteredClients {
   constructor(private readonly store: () => StateStore) {}
 

@@ -112,7 +112,8 @@ class RegistryApi {
         // The validator replaced them with the output of the schemas.
         const [asked, query] = [request.params as z.output<P>, request.query as z.output<Q>]
         const cache = this.cacheOf(view)
-        // What was asked, however it was written, and without what nobody knows: each answer is in memory once.
+        // The key holds the parsed parameters only: equal requests share one response, and unknown parameters make no
+        // new one.
         const key = JSON.stringify([path, asked, query])
         const cached = cache.get(key)
         if (cached !== undefined) return this.send(cached, request, reply)

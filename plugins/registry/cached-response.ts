@@ -6,14 +6,14 @@ const gzipped = promisify(gzip)
 
 const VARY = 'Authorization, Accept-Encoding'
 
-// A smaller body fits into one packet anyway.
+// A smaller body fits into one packet without compression.
 const MIN_COMPRESSED = 1_000
 const ACCEPTS_GZIP = /(?:^|[\s,])gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i
 
 /** A whole response, made once and sent often. */
 export class CachedResponse {
   readonly etag: string
-  /** Since the cache last looked. */
+  /** Whether a request read the response since the cache last looked. */
   wasRead = false
   private gzip: Buffer | Promise<Buffer> | undefined
 
@@ -22,11 +22,11 @@ export class CachedResponse {
     readonly body: Uint8Array,
     tag: string,
   ) {
-    // Weak, because it is the same for the compressed body (RFC 9110, 8.8.1).
+    // A weak ETag, because the compressed body has the same one (RFC 9110, 8.8.1).
     this.etag = `W/"${tag}"`
   }
 
-  /** About its size in memory, the compressed body included. */
+  /** The approximate size in memory, with the compressed body. */
   get size(): number {
     return this.body.length * 1.5 + 500
   }
@@ -69,8 +69,8 @@ export class CachedResponse {
 }
 
 /**
- * A cache of responses by what was asked, as long as its snapshot lives. When it is full, the oldest that were not read meanwhile go:
- * reading moves nothing, since V8 makes a new table for a map that changes with each request, and keeps the old ones.
+ * Caches responses by the parameters of the request, as long as the snapshot lives. A full cache evicts the oldest
+ * responses that no request has read since the last eviction.
  */
 export class ResponseCache {
   private readonly responses = new Map<string, CachedResponse>()
@@ -84,7 +84,7 @@ export class ResponseCache {
     return response
   }
 
-  /** What is to be sent: the response of somebody who asked the same meanwhile, where there is one. */
+  /** Returns the response to send: the cached one when an equal request has made it meanwhile. */
   add(key: string, response: CachedResponse): CachedResponse {
     const earlier = this.responses.get(key)
     if (earlier !== undefined) return earlier
@@ -95,7 +95,7 @@ export class ResponseCache {
     return response
   }
 
-  // For many at once: a map finds its oldest by stepping over all that were deleted before.
+  // Evicts many at once: a map finds its oldest entry by stepping over all that were deleted before.
   private makeRoom(needed: number): void {
     const least = Math.min(this.maxBytes - needed, this.maxBytes * 0.98)
     for (const [key, response] of this.responses) {

@@ -62,7 +62,7 @@ export default definePlugin({
     }
     syncTrigger(gateway.internal, (name) => catalogue.replicaOf(name))
     gateway.onStart(() => catalogue.start(sources(), stores().at(-1)))
-    // Whoever reads the sources next waits for who leads now.
+    // The next list of plugins reads the sources only after this one has given up the lead.
     gateway.onReplaced(() => catalogue.stop())
     gateway.onStop(() => catalogue.stop())
   },
@@ -81,7 +81,7 @@ export default definePlugin({
 
 type Options = z.output<typeof options>
 
-// Milliseconds that a start waits for the first syncs: sources on this machine are read by then.
+// Milliseconds that a start waits for the first syncs: enough to read the sources on this machine.
 const START_WAIT = 2_000
 
 class MemoryCatalogue implements ServerCatalogue {
@@ -100,7 +100,7 @@ class MemoryCatalogue implements ServerCatalogue {
     private readonly gateway: Gateway,
     private readonly options: Options,
   ) {
-    // Each source has several, and Node would call eleven of them a leak.
+    // Each source adds several listeners, and Node warns of a leak from eleven on.
     setMaxListeners(0, this.stopping.signal)
     this.names = options.registries.map(({ name }) => name)
     this.sourceNames = [...new Set(options.registries.flatMap(({ sources }) => sources))]
@@ -119,11 +119,13 @@ class MemoryCatalogue implements ServerCatalogue {
 
   async refresh(source: string): Promise<void> {
     const replica = this.replicas.get(source)
-    if (replica === undefined) throw new TypeError(`no source that is read is called "${source}"`)
+    if (replica === undefined) throw new TypeError(`no registry lists a source named "${source}"`)
     const result = await replica.request()
     if (result.outcome === 'failed') throw syncFailure(result)
     if (result.outcome === 'requested')
-      throw new TypeError(`another process reads "${source}", and this one serves it later`)
+      throw new TypeError(
+        `another process reads the source "${source}"; this process serves the result later`,
+      )
   }
 
   replicaOf(name: string): SourceReplica | undefined {
@@ -147,7 +149,7 @@ class MemoryCatalogue implements ServerCatalogue {
       this.gateway.log.warn('there is no source, so every registry is empty')
       await this.publish()
     }
-    // One that fails ends the start; one that lasts does not hold it up.
+    // A source that fails ends the start; a slow source does not delay it.
     await Promise.race([first, waitAtMost(START_WAIT, first)])
   }
 
@@ -163,11 +165,11 @@ class MemoryCatalogue implements ServerCatalogue {
   }
 
   private replicaFor(source: Source, stores: CatalogueStore | undefined): SourceReplica {
-    const { name, place } = source
-    const store = source.stored === true ? undefined : stores?.open({ name, place })
+    const { name, location } = source
+    const store = source.stored === true ? undefined : stores?.open({ name, location })
     const isShared = store?.shared !== undefined
     const { maxDocumentBytes, syncTimeout: timeout } = this.options
-    const key = JSON.stringify([name, place, maxDocumentBytes, isShared])
+    const key = JSON.stringify([name, location, maxDocumentBytes, isShared])
     const last = this.gateway.share(key, (): LastSync => ({}))
     const { meter, ingest, gateway } = this
     const shared = { log: gateway.log, meter, ingest, timeout }
@@ -177,7 +179,7 @@ class MemoryCatalogue implements ServerCatalogue {
     return new SourceReplica(sync, store?.shared, signal)
   }
 
-  /** One at a time, so that an older snapshot never replaces a newer one. */
+  /** Makes one snapshot at a time, so that an older snapshot never replaces a newer one. */
   private publish(): Promise<void> {
     return this.publishing.run(() => this.makeSnapshots())
   }
@@ -212,7 +214,10 @@ function checkNames(sources: readonly Source[], { registries }: Options): void {
 
 const syncParams = z.object({ source: z.string() })
 
-/** `POST /sync/{source}`: reads a source now, and responds when the result is served, or when its leader was asked to. */
+/**
+ * `POST /sync/{source}`: reads a source now. It responds when the result is served, or when the leader has the
+ * request.
+ */
 function syncTrigger(
   internal: Gateway['internal'],
   replicaOf: (name: string) => SourceReplica | undefined,
@@ -220,7 +225,7 @@ function syncTrigger(
   internal.post('/sync/:source', async (request, reply) => {
     // A web page in a browser on this machine can send a POST here, but not without `Origin`.
     if (request.headers.origin !== undefined) {
-      throw new Refusal(403, 'ORIGIN_FORBIDDEN', 'a browser may not do this')
+      throw new Refusal(403, 'ORIGIN_FORBIDDEN', 'a web page may not request a sync')
     }
     const { source } = syncParams.parse(request.params)
     const replica = replicaOf(source)

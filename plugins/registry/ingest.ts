@@ -9,24 +9,24 @@ import { EMPTY, PreviousVersions, type SourceContents } from './source-contents.
 import { UNKNOWN_DATE } from './stored-version.js'
 import { TimeSlice } from './time-slice.js'
 
-// About a thousand documents.
+// Bytes of about a thousand documents.
 const LARGE = 1024 * 1024
 
 const UNKNOWN = new Date(UNKNOWN_DATE)
 
-/** What a source gave, or a store, which has revisions. */
-export type Given = FetchedDocuments & Pick<Partial<StoredContents>, 'removed' | 'revision'>
+/** The payloads that a source gave, or a store, which adds revisions. */
+export type IngestInput = FetchedDocuments & Pick<Partial<StoredContents>, 'removed' | 'revision'>
 
-/** What the syncs of a source before this one left. */
+/** The results of the earlier syncs of a source. */
 export interface SyncedBefore extends Pick<SyncInput, 'refused' | 'keepsDates'> {
   readonly contents: SourceContents
-  /** It gives what it stored, with the metadata of the registry around it. */
+  /** Whether the source gives stored documents, with the metadata of the registry around them. */
   readonly isStored?: boolean
 }
 
 /**
- * Takes what sources give: it is parsed in a thread. Large sources are parsed one after the other, which bounds their
- * memory, and small ones do not wait for them.
+ * Parses the payloads of sources in a thread. It parses large sources one after the other, which bounds their memory;
+ * small sources do not wait for them.
  */
 export class Ingest {
   private readonly thread = new ParserThread()
@@ -38,7 +38,7 @@ export class Ingest {
     this.limits = limitsOf(maxDocumentBytes)
   }
 
-  /** Prepares for the first source. */
+  /** Starts a thread for the first source. */
   start(): void {
     this.thread.start()
   }
@@ -47,32 +47,32 @@ export class Ingest {
     return this.thread.close()
   }
 
-  /** The next contents of a source; undefined when nothing changed. */
+  /** Returns the next contents of a source; undefined when nothing changed. */
   async run(
-    fetched: Given,
+    fetched: IngestInput,
     before: SyncedBefore,
     signal: AbortSignal,
   ): Promise<SyncOutput & { readonly bookmark: string | undefined }> {
-    const output = await this.taken(fetched, before, signal)
+    const output = await this.merge(fetched, before, signal)
     const { accepted, refusals } = output
     const { count, first } = refusals
-    // A leader replaces what processes share, even where it can take none of it; and what is published here can only be
-    // mended by writing to it.
+    // A leader replaces the contents that processes share, even when it refuses all of the old ones; and publishers can
+    // mend published documents only by writing to the source.
     const isOwn = before.isStored === true || (before.keepsDates && fetched.revision !== undefined)
     if (accepted === 0 && count > 0 && fetched.kind === 'whole' && !isOwn)
-      throw new Error(`none of its ${count} documents can be taken; ${textOf(first)}`)
+      throw new Error(`all of its ${count} documents are refused; ${textOf(first)}`)
     return output
   }
 
-  /** Parses what a source without previous contents gave, and drops it. */
+  /** Parses the payloads of a source without previous contents, and drops the result. */
   async count(fetched: FetchedDocuments, signal: AbortSignal): Promise<DocumentCount> {
     const before = { contents: EMPTY, refused: [], keepsDates: false }
-    const { accepted, refusals } = await this.taken(fetched, before, signal)
+    const { accepted, refusals } = await this.merge(fetched, before, signal)
     return { accepted, refused: refusals.count, first: refusals.fresh }
   }
 
-  private async taken(
-    fetched: Given,
+  private async merge(
+    fetched: IngestInput,
     { contents, refused, keepsDates, isStored }: SyncedBefore,
     signal: AbortSignal,
   ): Promise<SyncOutput & { readonly bookmark: string | undefined }> {
@@ -82,7 +82,7 @@ export class Ingest {
     const payloads = await collected(fetched, timeSlice)
     const bookmark = fetched.bookmark?.()
     const previous = await PreviousVersions.of(contents, timeSlice)
-    // The same bytes may get another date from their source.
+    // A source may give the same bytes with another date.
     const known = fetched.asOf === undefined || keepsDates ? [...previous.byDigest.keys()] : []
     const hasMetadata = isStored === true || fetched.revision !== undefined
     const limits = hasMetadata ? withMetadata(this.limits) : this.limits

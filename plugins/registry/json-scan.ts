@@ -1,4 +1,4 @@
-/** Which bytes of a JSON text are a value. */
+/** The range of bytes of one value in a JSON text. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -15,7 +15,7 @@ const CLOSE_OBJECT = 0x7d
 
 /**
  * Finds values in a JSON text without making objects of them, which would turn 1.0 into 1 and 12345678901234567890 into
- * another number. It reads brackets and strings only: a span still has to be parsed.
+ * another number. It reads brackets and strings only: the caller still has to parse a span.
  */
 export class JsonScan {
   readonly bytes: Buffer
@@ -27,11 +27,11 @@ export class JsonScan {
   /** Where the text's value begins. */
   begin(): number {
     const { bytes } = this
-    // A byte order mark is not JSON, but editors write it.
+    // A byte order mark is not JSON, but some editors write one.
     return this.skip(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0)
   }
 
-  /** Throws when anything follows after a value that ends at `end`. */
+  /** Throws when anything but white space follows a value that ends at `end`. */
   finish(end: number): void {
     const rest = this.skip(end)
     if (rest !== this.bytes.length) throw malformed(rest)
@@ -57,8 +57,8 @@ export class JsonScan {
   }
 
   /**
-   * The keys of the object that begins at `start`, unescaped, each with where its value begins; returns where the object
-   * ends. A caller that has read the value passes its end to `next`.
+   * The keys of the object that begins at `start`, unescaped, each with the start of its value; returns the end of the
+   * object. A caller that has read the value passes its end to `next`.
    */
   *members(start: number): Generator<readonly [key: string, value: number], number, number | undefined> {
     let at = this.skip(start + 1)
@@ -73,7 +73,7 @@ export class JsonScan {
   member(start: number, name: string): Span | undefined {
     let found: Span | undefined
     for (const [key, value] of this.members(start)) {
-      // The last of several wins, as in JSON.parse.
+      // The last of several equal keys wins, as in JSON.parse.
       if (key === name) found = this.span(value)
     }
     return found

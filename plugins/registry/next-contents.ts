@@ -12,15 +12,15 @@ import {
 } from './stored-version.js'
 import type { TimeSlice } from './time-slice.js'
 
-/** What a sync is about, apart from its documents. */
+/** The facts about a sync, apart from its documents. */
 export interface SyncInput extends Pick<FetchedDocuments, 'kind' | 'labels' | 'unread'> {
-  /** The date of documents that bring none. */
+  /** The date of documents that have none. */
   readonly asOf: Date
   /** A version keeps the dates that it was stored with, until it changes. */
   readonly keepsDates: boolean
-  /** With changes: what is no longer there. */
+  /** In a sync of changes: the versions that the source has removed. */
   readonly removed?: readonly VersionKey[] | undefined
-  /** What the sync before refused. */
+  /** The documents that the previous sync refused. */
   readonly refused: readonly RefusedDocument[]
 }
 
@@ -35,7 +35,7 @@ export interface SyncOutput {
 /** By name, and then by version. */
 type Versions = Map<string, Map<string, StoredVersion>>
 
-/** Merges the documents of a sync with what the source had before, which is not modified. */
+/** Merges the documents of a sync with the previous contents of the source, which stay unmodified. */
 export async function nextContents(
   batches: AsyncIterable<Batch>,
   input: SyncInput,
@@ -75,14 +75,14 @@ async function takeAll(
       if (fault !== undefined) refused.push(located(fault, labels?.[payload], index))
       if (timeSlice.isOver) await timeSlice.yield()
     }
-    // Frees them at once: as garbage, those of a large source would take as much memory as its versions.
+    // Frees the buffer now: the unused heads of a large source would take as much memory as its versions.
     batch.heads.buffer.transfer(0)
   }
   return { given, refused }
 }
 
 const tooManyRefused = ([first]: readonly RefusedDocument[]): Error =>
-  new Error(`more than ${MOST_REFUSED} of its documents cannot be taken; ${textOf(first)}`)
+  new Error(`more than ${MOST_REFUSED} of its documents are refused; ${textOf(first)}`)
 
 const located = (
   { name, reason, path }: Fault,
@@ -110,7 +110,7 @@ function versionOf(
       updatedAt: parsed.updatedAt ?? changedAt,
     })
     if (kept !== undefined) {
-      // That of a version that never changed is the given text, which may have another form than one of its moment.
+      // A version that never changed keeps the date as the source wrote it, perhaps in another form of ISO 8601.
       const possible = [publishedAt, new Date(kept.updatedAt).toISOString()]
       if (possible.some((date) => bodyTagOf(parsed, dates(date)) === kept.bodyTag)) return kept
     }
@@ -120,18 +120,19 @@ function versionOf(
     return before?.bodyTag === bodyTag ? before : storedVersion(parsed, heads, own, bodyTag)
   }
   const known = previous.byDigest.get(parsed.known)
-  if (known === undefined) throw new Error('a document is known that was not there before')
+  if (known === undefined)
+    throw new Error('the parser reported a known document that the source did not have before')
   return known
 }
 
-/** Why it could not be added. */
+/** Why the version could not be added. */
 function added(given: Versions, stored: StoredVersion, mayRepeat: boolean): Fault | undefined {
   if (put(given, stored, mayRepeat)) return undefined
   const reason = 'given twice by this source; the first is kept'
   return { name: `${stored.name}@${stored.version}`, reason, path: [] }
 }
 
-// Pages that shift while they are read show a version twice, so among changes the later one replaces the earlier.
+// Pages that shift between two requests show a version twice, so among changes the later one replaces the earlier.
 function put(given: Versions, stored: StoredVersion, mayRepeat: boolean): boolean {
   const versions = given.get(stored.name)
   if (versions === undefined) given.set(stored.name, new Map([[stored.version, stored]]))
@@ -142,7 +143,7 @@ function put(given: Versions, stored: StoredVersion, mayRepeat: boolean): boolea
 
 const count = (given: Versions): number => [...given.values()].reduce((sum, { size }) => sum + size, 0)
 
-/** Adds the previous versions of what could not be read. */
+/** Adds the previous versions of the documents that could not be read. */
 function addKept(given: Versions, unread: readonly UnreadPart[], previous: PreviousVersions): void {
   if (unread.length === 0) return
   const isKnown = unread.every(({ servers }) => servers !== undefined)

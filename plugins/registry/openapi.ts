@@ -27,7 +27,7 @@ export default definePlugin({
       }
     })
 
-    // Made by the first request for it, not by every start.
+    // The first request makes the document, not every start.
     let document: Buffer | undefined
     const config = { public: true }
     gateway.http.route(
@@ -187,7 +187,7 @@ function content(description: string, schema: Json, type = 'application/json'): 
   return { description, content: { [type]: { schema } } }
 }
 
-/** A JSON Schema; what has an id in it is moved to `schemas`. */
+/** A JSON Schema; moves each schema that has an id to `schemas`. */
 function jsonSchema(schema: z.ZodType, schemas: Json, io: 'input' | 'output' = 'output'): Json {
   const {
     $schema: _,

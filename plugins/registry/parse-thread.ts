@@ -5,16 +5,16 @@ import { type DocumentLimits, documentsIn, Heads, type ParsedDocument, parse } f
 import { eachPayload, type Payloads } from './payloads.js'
 import { DIGEST_SIZE, type Digest } from './stored-version.js'
 
-/** What a source gave. */
+/** The payloads that a source gave. */
 export interface ParseJob {
   readonly payloads: Payloads
   readonly limits: DocumentLimits
-  /** The digests of known documents, concatenated: a list of very many would take long to copy. */
+  /** The digests of known documents, concatenated: a long list of strings would take long to copy. */
   readonly known: Uint8Array
 }
 
 interface LocatedDocument {
-  /** Of how many payloads, and how many documents of its own, it comes after. */
+  /** How many payloads, and how many documents of its own payload, come before this batch. */
   readonly payload: number
   readonly index: number
   readonly parsed: ParsedDocument
@@ -26,9 +26,9 @@ export interface Batch {
   readonly heads: Uint8Array<ArrayBuffer>
 }
 
-// So many are copied to the thread that serves in 0.2 ms, less than a slice has.
+// The serving thread copies so many documents in 0.2 ms, less than one time slice.
 const BATCH = 100
-// A short document takes far more memory there than it has bytes.
+// A short document takes far more memory in the serving thread than it has bytes.
 const MOST_DOCUMENTS = 1_000_000
 
 /** The documents of a source, so many at a time. Throws at the first payload that is not JSON. */
@@ -59,8 +59,8 @@ function* digestsIn(bytes: Buffer): Generator<Digest> {
 }
 
 /**
- * Answers a job, and then each request for more, by one batch, so that no more wait to be stored. Undefined is the end. An
- * error ends the thread, and with it the sync that waits for it.
+ * Sends one batch for a job, and one for each request for more, so that at most one batch waits for the store.
+ * Undefined marks the end. An error ends the thread, and the sync that waits for it.
  */
 function serve(): void {
   let batches: Generator<Batch> | undefined

@@ -4,23 +4,23 @@ import { threadEntry } from '#plugins/store/thread-entry.js'
 import type { Batch, ParseJob } from './parse-thread.js'
 import { buffersOf } from './payloads.js'
 
-// The thread makes much garbage and no request waits for it: frequent collections keep its heap small.
+// A small young generation keeps the heap of the thread small.
 const YOUNG_GENERATION_MB = 8
 
 /**
- * Parses documents in a thread, whose garbage collections do not stop the one that serves. A thread waits for the next job,
- * but after a large one it ends: while it waits it collects no garbage.
+ * Parses documents in a thread of its own, so that requests do not wait for the parsing. A thread waits for the next
+ * job, but ends after a large one: a waiting thread would keep the memory of that job.
  */
 export class ParserThread {
   private idle: Worker | undefined
   private isClosed = false
 
-  /** Starts a thread before there is a job: that takes about 60 ms. */
+  /** Starts a thread before the first job: a start takes about 60 ms. */
   start(): void {
     this.idle ??= this.started()
   }
 
-  /** While one batch is stored, the thread parses the next. */
+  /** The thread parses the next batch while the caller stores this one. */
   async *batches(job: ParseJob, isLarge: boolean, signal: AbortSignal): AsyncGenerator<Batch> {
     signal.throwIfAborted()
     const worker = this.idle ?? this.started()
@@ -52,7 +52,7 @@ export class ParserThread {
   }
 
   private started(): Worker {
-    // By name: the published package is bundled, and this code is not in its source folder there.
+    // By name: in the published package, which is bundled, this file has another path.
     const href = import.meta.resolve('#plugins/registry/parse-thread.js')
     const worker = new Worker(threadEntry(href), {
       eval: true,
@@ -60,7 +60,7 @@ export class ParserThread {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     })
     worker.unref()
-    // Without a listener the process would end with a thread that waits.
+    // Without a listener, an error of a waiting thread would end the process.
     worker.on('error', () => {})
     worker.once('exit', () => {
       if (this.idle === worker) this.idle = undefined
@@ -86,7 +86,7 @@ function failureOf(worker: Worker, signal: AbortSignal, over: AbortSignal): Prom
       throw signal.aborted ? signal.reason : error
     },
   )
-  // It may come when nobody waits for it any more.
+  // A rejection may come after the last listener has gone.
   failure.catch(() => {})
   return failure
 }

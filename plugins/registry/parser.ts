@@ -9,7 +9,7 @@ import { type Digest, digestOf, type ParsedVersion } from './stored-version.js'
 
 export type ParsedDocument = ParsedVersion | KnownDocument | { readonly refused: Fault }
 
-/** The same bytes as before. */
+/** A document with the same bytes as before. */
 export interface KnownDocument {
   readonly known: Digest
 }
@@ -19,11 +19,11 @@ export interface Fault {
   /** The document's name and version, as far as it has them. */
   readonly name: string
   readonly reason: string
-  /** To the value that is wrong. */
+  /** The path to the wrong value. */
   readonly path: DocumentPosition['path']
 }
 
-/** The documents in a payload, in any of the forms that a source may give. Throws when it is not JSON at all. */
+/** The documents in a payload, in any form that a source may give. Throws when the payload is not JSON. */
 export function* documentsIn(scan: JsonScan): Generator<Span> {
   const start = scan.begin()
   if (scan.isList(start)) scan.finish(yield* scan.elements(start))
@@ -62,7 +62,7 @@ function* listsIn(
   }
 }
 
-/** The most that one document may have. */
+/** The most bytes and values of one document. */
 export interface DocumentLimits {
   readonly bytes: number
   readonly depth: number
@@ -71,18 +71,18 @@ export interface DocumentLimits {
 
 export const limitsOf = (bytes: number): DocumentLimits => ({ bytes, depth: 100, values: 10_000 })
 
-// A message of 500 characters takes 3,000 when each is escaped; the rest is names and dates.
+// A message of 500 characters takes 3,000 bytes when each is escaped; the rest is names and dates.
 const METADATA_BYTES = 4_000
 
-/** For what is stored: the same documents, and around them what the registry added. */
+/** The limits for stored documents: the same documents, with the metadata of the registry around them. */
 export const withMetadata = ({ bytes, depth, values }: DocumentLimits): DocumentLimits => ({
   bytes: bytes + METADATA_BYTES,
   depth: depth + 1,
   values: values + 20,
 })
 
-/** A document, and where the heads of its batch are collected. */
-interface Given {
+/** A document, and the list that collects the heads of its batch. */
+interface ParserInput {
   readonly scan: JsonScan
   readonly span: Span
   /** How many documents came before. */
@@ -91,12 +91,12 @@ interface Given {
   readonly heads: Heads
 }
 
-/** The beginnings of responses, one after the other. */
+/** Collects the beginnings of responses, one after the other. */
 export class Heads {
   readonly parts: Buffer[] = []
   private end = 0
 
-  /** Returns where it begins and ends. */
+  /** Returns the start and the end of the added text. */
   add(head: Buffer): { readonly start: number; readonly end: number } {
     const start = this.end
     this.end += head.length
@@ -106,7 +106,7 @@ export class Heads {
 }
 
 /** Validates a document. `known`: the digests of those that need not be parsed again. */
-export function parse(given: Given, known: ReadonlySet<Digest>): ParsedDocument {
+export function parse(given: ParserInput, known: ReadonlySet<Digest>): ParsedDocument {
   const { scan, span, limits, index } = given
   const number = `document ${index + 1}`
   if (span.end - span.start > limits.bytes) return refused(number, `larger than ${limits.bytes} bytes`)
@@ -114,7 +114,7 @@ export function parse(given: Given, known: ReadonlySet<Digest>): ParsedDocument 
   const sourceDigest = digestOf(bytes)
   if (known.has(sourceDigest)) return { known: sourceDigest }
   if (!isUtf8(bytes)) return refused(number, 'not UTF-8')
-  // Few bytes of either take long to parse, here and at every client.
+  // Deep nesting and many values take long to parse, here and in every client.
   const { depth, values } = scan.measure(span)
   if (depth > limits.depth) return refused(number, `nested more than ${limits.depth} levels deep`)
   if (values > limits.values) return refused(number, `more than ${limits.values} values`)
@@ -127,7 +127,7 @@ export function parse(given: Given, known: ReadonlySet<Digest>): ParsedDocument 
 }
 
 function validated(
-  { scan, span, heads }: Given,
+  { scan, span, heads }: ParserInput,
   value: unknown,
   number: string,
   sourceDigest: Digest,
@@ -146,7 +146,7 @@ function validated(
   }
 
   const { name } = read.data
-  // It is a part of URLs, which hold no half of a surrogate pair.
+  // The version is a part of URLs, which hold no half of a surrogate pair.
   const version = read.data.version.toWellFormed()
   const outer = wrapped && isJsonObject(value['_meta']) ? value['_meta'][OFFICIAL] : undefined
   const metadata = givenMetadata.safeParse(outer ?? {})
@@ -157,8 +157,8 @@ function validated(
 
   const { status, publishedAt, updatedAt } = metadata.data
   const head = headOf(scan, span, wrapped, metadata.data)
-  const place = { ...heads.add(head), headDigest: digestOf(head) }
-  return { name, version, status, publishedAt, updatedAt, sourceDigest, ...place }
+  const stored = { ...heads.add(head), headDigest: digestOf(head) }
+  return { name, version, status, publishedAt, updatedAt, sourceDigest, ...stored }
 }
 
 const SERVER = Buffer.from('{"server":')
@@ -166,8 +166,8 @@ const META = Buffer.from(',"_meta":{')
 const COMMA = Buffer.from(',')
 
 /**
- * The response up to its dates: the publisher's document, the metadata of others, as the source gave both, and that of the
- * registry, in the order in which it is served.
+ * The response up to its dates: the publisher's document and the metadata of others, as the source gave both, then the
+ * metadata of the registry, in the order of the response.
  */
 function headOf(
   scan: JsonScan,
@@ -197,7 +197,7 @@ function pathOf({ issues: [first] }: z.ZodError, outer: DocumentPosition['path']
   return [...outer, ...inner.map((step) => (typeof step === 'symbol' ? '' : step))]
 }
 
-/** `name@version`, as far as it has them. */
+/** `name@version`, or the parts of it that the document has. */
 function labelOf(value: unknown): string | undefined {
   if (!isJsonObject(value) || typeof value['name'] !== 'string') return undefined
   const { name, version } = value

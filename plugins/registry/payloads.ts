@@ -1,10 +1,10 @@
 import type { FetchedDocuments } from 'sallyport'
 import type { TimeSlice } from './time-slice.js'
 
-/** What a source gave, in memory that can be transferred to another thread. */
+/** The payloads of a source, in memory that can be transferred to another thread. */
 export interface Payloads {
   readonly chunks: readonly Uint8Array[]
-  /** Of each payload: chunk, start and size. Numbers, as there may be very many. */
+  /** Three numbers for each payload: chunk, start and size. */
   readonly locations: readonly number[]
   /** In bytes. */
   readonly size: number
@@ -17,12 +17,15 @@ export function* eachPayload({ chunks, locations }: Payloads): Generator<Uint8Ar
   }
 }
 
-// Smaller ones may be in Node's shared pool of buffers, which cannot be transferred.
+// A smaller buffer may be in Node's shared pool, which cannot be transferred.
 const MIN_ADOPTED = 64 * 1024
 const CHUNK = 256 * 1024
 const STEP = 64 * 1024
 
-/** Copies each payload before the next is asked for, since sources may reuse its memory; one handed over is not copied. */
+/**
+ * Copies each payload before it requests the next, since sources may reuse the memory. A transferred payload is not
+ * copied.
+ */
 export async function collected(
   { payloads, handedOver }: Pick<FetchedDocuments, 'payloads' | 'handedOver'>,
   timeSlice: TimeSlice,
@@ -38,7 +41,7 @@ export async function collected(
     const { length } = payload
     const isAdopted = handedOver === true && length >= MIN_ADOPTED
     if (isAdopted || used + length > (chunks.at(-1)?.length ?? 0)) {
-      // Few and large, because each costs when it is transferred.
+      // Few and large chunks, because each transfer has a cost.
       chunks.push(isAdopted ? payload : Buffer.allocUnsafeSlow(Math.max(length, CHUNK)))
       used = 0
     }

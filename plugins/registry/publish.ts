@@ -15,7 +15,7 @@ import { PublishRoutes } from './publish/routes.js'
 import { PublicationWriter } from './publish/writer.js'
 import { API_VERSIONS, refuseOtherMethods } from './route.js'
 
-/** Of the history of a name: who publishes and withdraws without end fills no disk. */
+/** Bounds the history of a name: a publisher that publishes and withdraws without end fills no disk. */
 const MOST_EVENTS = 20_000
 
 export default definePlugin({
@@ -91,7 +91,7 @@ async function declareRoutes({ http }: Gateway, routes: PublishRoutes): Promise<
   if (http.hasRoute({ method: 'DELETE', url: deletion })) throw wrong('it has to come before registry/api')
   await http.register(async (own) => {
     own.removeAllContentTypeParsers()
-    // The handlers read the body, once it is known who sends it.
+    // The handlers read the body, after the caller is authenticated.
     own.addContentTypeParser('*', (_request, _payload, done) => done(null))
     for (const version of API_VERSIONS) {
       for (const route of routes.routes(version)) {

@@ -25,7 +25,7 @@ const cursor = z
   .string(expected('one text'))
   .max(1024)
   .optional()
-  // What a client sends that has none.
+  // A client without a cursor may send an empty one.
   .transform((text) => (text === '' ? undefined : text))
 
 export const listQuery = z.object({

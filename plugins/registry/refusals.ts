@@ -1,13 +1,13 @@
 import type { RefusedDocument } from 'sallyport'
 
-/** What was refused of a source. */
+/** The refused documents of a source. */
 export interface Refusals {
   readonly count: number
   readonly first: RefusedDocument | undefined
-  /** Those that the sync before did not refuse, the first few of them: they are logged. */
+  /** The first few that the previous sync did not refuse, for the log. */
   readonly fresh: readonly RefusedDocument[]
   readonly freshCount: number
-  /** All of them, for the next sync. */
+  /** All refused documents, for the next sync. */
   readonly list: readonly RefusedDocument[]
 }
 
@@ -15,7 +15,7 @@ const MAX_LOGGED = 50
 
 export const NO_REFUSALS: Refusals = refusalsOf([], [])
 
-/** `earlier`: what the sync before refused. */
+/** `earlier`: the documents that the previous sync refused. */
 export function refusalsOf(all: readonly RefusedDocument[], earlier: readonly RefusedDocument[]): Refusals {
   const known = new Set(earlier.map(textOf))
   const fresh = all.filter((each) => !known.has(textOf(each)))
@@ -37,7 +37,7 @@ export function textOf(refused: RefusedDocument | undefined): string {
 export const reasonIn = ({ reason, position }: RefusedDocument): string =>
   position === undefined ? reason : `${reason}, in ${position.file}`
 
-/** Of what was refused earlier: what was neither given again nor accepted. */
+/** The documents refused earlier that the source has neither given again nor corrected. */
 export function stillRefused(
   earlier: readonly RefusedDocument[],
   again: readonly RefusedDocument[],
@@ -50,6 +50,8 @@ export function stillRefused(
   })
 }
 
-/** What was refused is not stored: after a restart or reload the whole source is read to know it again. */
+/**
+ * Refused documents are not stored: after a restart or reload the gateway reads the whole source to find them again.
+ */
 export const resumable = (bookmark: string | undefined, { count }: Refusals): string | undefined =>
   count === 0 ? bookmark : undefined

@@ -8,19 +8,19 @@ import { wrongParameter } from './route.js'
 
 export type Rendered = CachedResponse | 'unknown'
 
-/** Of a page: it has one version at least, whatever its size, and a cursor to the rest. */
+/** The most bytes of a page, which has at least one version of any size, and a cursor to the rest. */
 const MOST_BYTES = 1024 * 1024
 
 export async function listed(view: RegistryView, query: z.output<typeof listQuery>): Promise<Rendered> {
   const { cursor, limit, search, updated_since: updatedSince, version, include_deleted } = query
-  // A caller that follows changes has to learn of deletions.
+  // A client that follows changes needs the deletions.
   const includeDeleted = include_deleted || updatedSince !== undefined
   const wanted = { cursor, search, updatedSince, version, includeDeleted }
   const page = await view.list({ ...wanted, limit })
   if (page === undefined) throw wrongCursor()
   const parts = partsOfPage(page.versions)
   if (parts.length === page.versions.length) return listResponse(parts, page.nextCursor)
-  // The catalogue alone knows the cursor to what follows a version.
+  // Only the catalogue knows the cursor that follows a version.
   const shorter = await view.list({ ...wanted, limit: parts.length })
   if (shorter === undefined) throw wrongCursor()
   return listResponse(parts, shorter.nextCursor)
@@ -51,7 +51,7 @@ export async function oneVersion(
   return wanted === undefined ? 'unknown' : new CachedResponse(wanted.json, wanted.tag)
 }
 
-// JSON: a version may have half of a surrogate pair.
+// As JSON, since a version may have half of a surrogate pair.
 const cursorAfter = (version: string): string => Buffer.from(JSON.stringify(version)).toString('base64url')
 
 const wrongCursor = (): Error => wrongParameter('query', 'cursor', 'expected a nextCursor of this registry')
@@ -61,7 +61,7 @@ const visible = (versions: readonly ServerVersion[], includeDeleted: boolean): r
 
 type Part = Pick<ServerVersion, 'json' | 'tag'>
 
-/** The first versions, as many as a page has room for. */
+/** The first versions that fit into a page. */
 function partsOfPage(versions: readonly ServerVersion[]): readonly Part[] {
   const parts: Part[] = []
   let bytes = 0
@@ -79,7 +79,7 @@ function listResponse(parts: readonly Part[], nextCursor: string | undefined): C
   const metadata = JSON.stringify({ count: parts.length, nextCursor })
   const list = listOf(parts.map(({ json }) => json))
   const body = Buffer.concat([SERVERS, list, Buffer.from(`,"metadata":${metadata}}`)])
-  // The tags identify the parts, and are a hundredth of their bytes.
+  // The tags identify the versions, with a hundredth of the bytes.
   const tags = parts.map(({ tag }) => tag).join('')
   return new CachedResponse(body, hash('sha256', tags + metadata, 'base64url').slice(0, 22))
 }

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 
 /** The schemas of a route: requests are validated with them, and the OpenAPI document is made from them. */
 export interface RouteSchema {
-  /** A route without it is another path of one that is described. */
+  /** Undefined for a route that is a second path of a described route. */
   readonly summary?: string
   readonly tags: readonly string[]
   readonly params?: z.ZodType
@@ -12,16 +12,16 @@ export interface RouteSchema {
   /** The handler itself reads the body. */
   readonly requestBody?: z.ZodType
   readonly response: Readonly<Record<number, z.ZodType>>
-  /** Further responses that are errors, by their status: when they come. */
+  /** Further error responses by status, with the condition of each. */
   readonly errors?: Readonly<Record<number, string>>
 }
 
-/** The API stands below both, and clients of the official registry use the second. */
+/** The two prefixes of the API; clients of the official registry use the second. */
 export const API_VERSIONS = ['v0.1', 'v0'] as const
 
 export type ApiVersion = (typeof API_VERSIONS)[number]
 
-/** A route with Zod schemas, for GET and HEAD unless it has another method. */
+/** Declares a route with Zod schemas, for GET and HEAD unless it names another method. */
 export function routeFor(
   route: Pick<RouteOptions, 'url' | 'handler' | 'onSend' | 'config'> & {
     readonly method?: 'POST' | 'PATCH' | 'DELETE'
@@ -53,28 +53,28 @@ export function refuseOtherMethods(
   const allow = own?.join(', ')
   const notAllowed = async (_request: FastifyRequest, reply: FastifyReply): Promise<never> => {
     reply.header('allow', allow)
-    throw new Refusal(405, 'METHOD_NOT_ALLOWED', `this takes ${allow} alone`)
+    throw new Refusal(405, 'METHOD_NOT_ALLOWED', `this path takes only ${allow}`)
   }
   const route = {
     url,
     ...(config !== undefined && { config }),
-    // Before the body is read: that of another content type would be a 415.
+    // Runs before Fastify parses the body: another content type would be a 415.
     onRequest: notAllowed,
     handler: notAllowed,
   }
   http.route({ ...route, method: others ?? [] })
-  // Preflights of any path have a route elsewhere.
+  // Another plugin has the route for preflights of all paths.
   http.route({ ...route, method: 'OPTIONS', constraints: { preflight: false } })
 }
 
 /** A 400 that names the parameter and never its value. */
 export function wrongParameter(part: 'path' | 'query', name: string, message: string): Error {
   const error = new Error(`${part} parameter "${name}": ${message}`)
-  // Fastify's own code for it: the kernel passes the message of such an error on to the caller.
+  // Fastify's own code: the kernel sends the message of such an error to the caller.
   return Object.assign(error, { statusCode: 400, code: 'FST_ERR_VALIDATION' })
 }
 
-/** Validates a part of the request; the handler gets the output of the schema. */
+/** Validates a part of the request; the handler receives the output of the schema. */
 function validatorFor(schema: z.ZodType, part: 'path' | 'query') {
   return (data: unknown) => {
     const read = schema.safeParse(data)

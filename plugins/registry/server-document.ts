@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { OFFICIAL } from '#core/toolkit/metadata-keys.js'
 
-// The server document of the MCP registry, schema of 2025-12-11. Objects are loose: unknown fields are not validated, and
-// are served as they came.
+// The server document of the MCP registry, schema of 2025-12-11. Objects are loose: unknown fields are not validated,
+// and are served as they came.
 
-// Valid by RFC 3986 and by the URL standard: clients check for either.
+// Valid by RFC 3986 and by the URL standard: a client may check either.
 const uri = z
   .string()
   .regex(/^[a-zA-Z][a-zA-Z0-9+.-]*:[!#-;=?-[\]_a-z~]*$/, 'must be a URI')

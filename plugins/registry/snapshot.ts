@@ -5,21 +5,21 @@ import type { StoredVersion } from './stored-version.js'
 import { sorted, type TimeSlice } from './time-slice.js'
 import { byText, newestFirst, orderKey, type Versioned } from './version-order.js'
 
-// No name has it.
+// No name contains this character.
 const SEPARATOR = '\n'
 
-/** With the name of the source that they are of. */
+/** The contents with the name of their source. */
 export interface NamedContents extends SourceContents {
   readonly source: string
 }
 
 /** A registry at one moment, in memory. */
 export class Snapshot implements RegistryView {
-  /** The names in lower case, in one text: it is searched much faster than very many. */
+  /** The names in lower case, joined: one long text is searched much faster than many short ones. */
   private readonly searchable: string
-  /** Of each server, where its name starts in that text. */
+  /** The start of each server's name in that text. */
   private readonly starts: Uint32Array
-  /** Of each server; side by side, 20,000 are compared in half the time that it takes to look at each server. */
+  /** The latest change of each server. Comparing 20,000 in one array takes half the time of reading each server. */
   private readonly changedAt: Float64Array
 
   private constructor(
@@ -28,7 +28,7 @@ export class Snapshot implements RegistryView {
     /** The same servers in the order of names. */
     private readonly ordered: readonly Server[],
     private readonly sources: readonly NamedContents[],
-    /** How many versions there are. */
+    /** The number of versions. */
     readonly size: number,
   ) {
     this.searchable = ordered
@@ -80,7 +80,7 @@ export class Snapshot implements RegistryView {
     return pageOf(found, false)
   }
 
-  /** What matches a query, from a position on, whose own version may have been removed since. */
+  /** The matches of a query from a position on; the version at the position may have been removed. */
   private *matches(query: ServerQuery, after: Position | undefined): Generator<StoredVersion> {
     const { updatedSince = -Infinity, version: wanted, includeDeleted, search = '' } = query
     const part = search.toLowerCase()
@@ -142,7 +142,7 @@ const shape = z.tuple([z.string().max(200), z.string().max(255), z.number()])
 const cursorOf = ({ name, version, publishedAt }: Position): string =>
   Buffer.from(JSON.stringify([name, version, publishedAt])).toString('base64url')
 
-/** `undefined` for anything that `cursorOf` did not write. */
+/** Undefined for a text that `cursorOf` did not write. */
 function positionOf(cursor: string): Position | undefined {
   const text = Buffer.from(cursor, 'base64url').toString('utf8')
   let value: unknown

@@ -11,10 +11,10 @@ export interface Server {
   readonly changedAt: number
 }
 
-/** The versions of one source at one moment. It never changes: a sync makes another, with the servers that are as before. */
+/** The versions of one source at one moment. Immutable: a sync makes a new one, which shares the unchanged servers. */
 export interface SourceContents {
   readonly servers: ReadonlyMap<string, Server>
-  /** How many versions there are. */
+  /** The number of versions. */
   readonly size: number
 }
 
@@ -35,13 +35,13 @@ export async function serverOf(
   }
 }
 
-/** Every version, for a store. */
+/** All versions, for a store. */
 export const documentsOf = ({ servers }: SourceContents): Iterable<StoredDocument> =>
   repeatable(function* () {
     for (const { versions } of servers.values()) yield* versions
   })
 
-/** What a sync changed, found while it is read: a list of it would take memory. */
+/** The changes of a sync, found during iteration: a list of them would take memory. */
 export function changeOf(
   before: SourceContents,
   after: SourceContents,
@@ -57,7 +57,7 @@ export function changeOf(
   }
 }
 
-/** The versions that are only in the first of two, and those that are in both and differ. */
+/** The versions that are only in the first contents, or differ in the second. */
 function* difference(
   first: SourceContents,
   second: SourceContents,
@@ -81,12 +81,12 @@ const repeatable = <T>(iterate: () => Iterator<T>): Iterable<T> => ({ [Symbol.it
 
 /** The versions that a source had before this sync. */
 export class PreviousVersions {
-  // Made for the servers that are asked for, as one may have very many versions.
+  // Made only for the requested servers, as a server may have very many versions.
   private readonly byVersion = new Map<string, ReadonlyMap<string, StoredVersion>>()
 
   private constructor(
     readonly contents: SourceContents,
-    /** By the bytes that the source gave. */
+    /** Finds a version by the bytes that the source gave. */
     readonly byDigest: ReadonlyMap<Digest, StoredVersion>,
   ) {}
 
@@ -99,7 +99,7 @@ export class PreviousVersions {
     return new PreviousVersions(contents, byDigest)
   }
 
-  /** Whether it is one of them, not one that replaces one. */
+  /** Whether a version is one of the previous versions, and not a replacement. */
   has(stored: StoredVersion): boolean {
     return this.byDigest.get(stored.sourceDigest) === stored
   }

@@ -5,10 +5,10 @@ import type { SyncResult } from './sync-report.js'
 
 const FIRST_RETRY = 1_000
 const LONGEST_RETRY = 300_000
-// The leader may have changed, or its source be back.
+// The leader may have changed, or its source may be reachable again.
 const LONGEST_FOLLOW_RETRY = 5_000
 
-/** Reads a source where this process leads it, and follows its leader elsewhere. What is not shared is always led. */
+/** Reads a source while this process leads it, else follows the leader. A source that is not shared is always led. */
 export class SourceReplica {
   private schedule: Schedule | undefined
   private timer: NodeJS.Timeout | undefined
@@ -23,7 +23,7 @@ export class SourceReplica {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Settles when there is something to serve, or a failure. */
+  /** Settles after the first contents or the first failure. */
   async start(): Promise<void> {
     const { shared, sync, signal } = this
     const inherited = await sync.inherit()
@@ -31,7 +31,7 @@ export class SourceReplica {
       const schedule = this.lead(signal)
       if (!inherited) await sync.catchUp()
       const first = schedule?.start()
-      // A restored state is served without waiting for the network; after a reload, the new state is expected.
+      // A restored state is served without waiting for the network; after a reload, the operator expects the new state.
       if (inherited || !sync.loaded) await first
       return
     }
@@ -53,14 +53,14 @@ export class SourceReplica {
     return settled
   }
 
-  /** Syncs where this process leads; elsewhere it asks the leader to. */
+  /** Syncs when this process leads; else requests a sync from the leader. */
   async request(): Promise<SyncResult | { readonly outcome: 'requested' }> {
     if (this.schedule !== undefined) return this.schedule.run()
     await this.shared?.requestSync()
     return { outcome: 'requested' }
   }
 
-  /** After its signal was aborted. */
+  /** Call it after the signal was aborted. */
   async stop(): Promise<void> {
     clearTimeout(this.timer)
     for (const end of this.ends) end()
@@ -91,8 +91,8 @@ export class SourceReplica {
 }
 
 /**
- * Syncs a source at its interval, when it reports a change, and after a failure: with exponential backoff and jitter, and
- * not before its `Retry-After`. The signal ends it.
+ * Syncs a source at its interval, when it reports a change, and after a failure: with exponential backoff and jitter,
+ * and not before its `Retry-After`. The signal ends the loop.
  */
 class Schedule {
   private timer: NodeJS.Timeout | undefined

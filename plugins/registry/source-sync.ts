@@ -1,6 +1,6 @@
 import type { HealthState, Log, Source, SourceStore, StoredContents } from 'sallyport'
 import { Sequence, within } from 'sallyport/toolkit'
-import type { Given, Ingest } from './ingest.js'
+import type { Ingest, IngestInput } from './ingest.js'
 import { NO_REFUSALS, type Refusals, resumable } from './refusals.js'
 import { changeOf, documentsOf, EMPTY, type SourceContents } from './source-contents.js'
 import {
@@ -12,9 +12,9 @@ import {
   type SyncResult,
 } from './sync-report.js'
 
-/** The result of a source's last sync. A reload passes it on to the list of plugins that replaces this one. */
+/** The result of a source's last sync. A reload passes it to the list of plugins that replaces this one. */
 export interface LastSync {
-  /** Both or neither: a bookmark is about exactly these contents. */
+  /** Both or neither: a bookmark belongs to exactly these contents. */
   result?: { readonly contents: SourceContents; readonly bookmark: string | undefined }
 }
 
@@ -25,36 +25,38 @@ export interface SyncOptions {
   readonly timeout: number
   readonly ingest: Ingest
   readonly last: LastSync
-  /** Makes the contents of all sources what the registries serve. */
+  /** Makes the registries serve the contents of all sources. */
   readonly publish: () => Promise<void>
 }
 
-// A full disk may have room again soon, and the source may not change for weeks.
+// A full disk may soon have room again, while the source may not change for weeks.
 const SAVE_RETRY = 10_000
 
-/** Keeps the contents of one source, and updates them. One sync at a time; a failed one changes nothing. */
+/** Keeps the contents of one source, and updates them. One sync runs at a time; a failed sync changes nothing. */
 export class SourceSync {
   contents: SourceContents = EMPTY
-  /** Whether there is anything to serve: synced once, or restored. */
+  /** Whether the source was synced once, or restored. */
   loaded = false
-  /** While this process may read the source. */
+  /** Set while this process may read the source. */
   private leading = AbortSignal.abort(new Error('another process reads this source'))
-  /** Of the contents, as far as they are stored. */
+  /** The revision of the contents, when they are stored. */
   private revision: number | undefined
   private bookmark: string | undefined
-  /** Why the store failed last. */
+  /** The last failure of the store. */
   private storeError: unknown
-  /** What of the contents is in a store of this process alone. */
+  /** The contents that this process's own store has saved. */
   private saved: SourceContents | undefined
   private readonly report: SyncReport
   private readonly work = new Sequence()
   private readonly saves = new Sequence()
   private saveTimer: NodeJS.Timeout | undefined
-  /** A sync that begins now or, when one is running, after it: that one may have read the source before it changed. */
+  /**
+   * Starts a sync now or, when one is running, after it: the running one may have read the source before it changed.
+   */
   readonly sync = coalesced(this.work, () => this.run())
-  /** Takes over what is stored; `false` when it cannot be used, which is logged. */
+  /** Restores the stored state; logs and returns `false` when it cannot be used. */
   readonly catchUp = coalesced(this.work, () => this.load())
-  /** Saves the state for the next start; what is served does not depend on it. What fails is tried again. */
+  /** Saves the state for the next start; the served contents do not depend on it. Retries after a failure. */
   private readonly save = coalesced(this.saves, () => this.trySaving())
 
   constructor(
@@ -65,13 +67,13 @@ export class SourceSync {
     this.report = new SyncReport(source.name, options.log, options.meter)
   }
 
-  /** Takes over the contents that were in memory before a reload; `false` when there were none. */
+  /** Restores the contents that were in memory before a reload; `false` when there were none. */
   async inherit(): Promise<boolean> {
     const { result } = this.options.last
     if (result === undefined) return false
     this.bookmark = result.bookmark
     await this.replaceContents(result.contents)
-    // The last save may have failed, or the place be another one. What is shared is saved when it is read.
+    // The last save may have failed, or the store may be another one. Shared contents are saved when they are read.
     if (this.shared === undefined) void this.save()
     return true
   }
@@ -82,7 +84,7 @@ export class SourceSync {
     signal.addEventListener('abort', () => this.leadEnded(), { once: true })
   }
 
-  /** Settles when nothing is running. */
+  /** Settles when no sync is running. */
   get idle(): Promise<unknown> {
     return Promise.all([this.work.idle, this.saves.idle])
   }
@@ -91,9 +93,9 @@ export class SourceSync {
     return this.report.health(this.loaded)
   }
 
-  /** What the source gives now, and what of it is refused, is known to the next leader. */
+  /** Reads the source, and stores the result and the refused documents for the next leader. */
   private leadEnded(): void {
-    // The list of plugins that replaces this one counts already.
+    // The list of plugins that replaces this one already reports these metrics.
     if (this.signal.aborted) return
     this.bookmark = resumable(this.bookmark, this.report.refused)
     this.report.leadEnded()
@@ -123,7 +125,7 @@ export class SourceSync {
     const { store } = this.options
     const stored = await store?.read(this.revision, signal)
     if (stored !== undefined) await this.take(stored, signal)
-    // Which of those that were refused a change was about is not always known.
+    // A change does not always show which refused document it replaces.
     if (stored?.kind === 'changes' && this.report.unusable.count > 0) {
       const whole = await store?.read(undefined, signal)
       if (whole !== undefined) await this.take(whole, signal)
@@ -138,13 +140,13 @@ export class SourceSync {
     signal.throwIfAborted()
     const isNew = revision !== this.revision
     this.report.refusedStored(refusals)
-    // That of this process is as good as the stored one, and there even while documents are refused.
+    // The bookmark of this process is as good as the stored one, and exists even while documents are refused.
     if (contents !== undefined || this.revision === undefined || refusals.count > 0)
       this.bookmark = resumable(bookmark, refusals)
     this.revision = revision
     this.report.stored(failure)
     this.report.failure = failure
-    // Better what was served before than nothing.
+    // Serving the previous contents is better than serving none.
     if (given.kind === 'whole' && accepted === 0 && refusals.count > 0) return
     if (contents !== undefined || !this.loaded) await this.replaceContents(contents ?? this.contents)
     this.remember()
@@ -168,7 +170,7 @@ export class SourceSync {
 
   private async read(signal: AbortSignal): Promise<SyncResult> {
     const { shared } = this
-    // Also what a write stored whose answer was lost.
+    // Includes a write that the store took but whose response was lost.
     if (shared !== undefined) await this.stored(this.readStored(signal))
     // A store that was emptied has revision 0.
     if (shared !== undefined && this.loaded && !this.revision) {
@@ -193,12 +195,12 @@ export class SourceSync {
     const replaces = this.report.unusable.count > 0
     const mustStore = changed || bookmark !== this.bookmark || !this.loaded || replaces
     const change = { ...changeOf(this.contents, contents, resumable(bookmark, refusals)), replaces }
-    // What processes share is served when it is stored, so that no other leader goes back behind it.
+    // Shared contents are served only after they are stored, so that no other leader falls back to an earlier state.
     if (shared !== undefined) {
       let { revision } = this
       if (mustStore) revision = await this.stored(this.options.store?.write(change, signal))
       else await this.stored(shared.report(undefined, signal))
-      // Who leads no longer reads what it wrote, as the others do.
+      // A former leader reads its own writes from the store, as the followers do.
       signal.throwIfAborted()
       this.revision = revision
     }
@@ -212,7 +214,7 @@ export class SourceSync {
     return { outcome: changed ? 'changed' : 'unchanged', versions: contents.size, refused: refusals.count }
   }
 
-  private ingest(given: Given, { list: refused }: Refusals, signal: AbortSignal) {
+  private ingest(given: IngestInput, { list: refused }: Refusals, signal: AbortSignal) {
     const { contents, shared, source } = this
     const before = { contents, refused, keepsDates: shared !== undefined, isStored: source.stored === true }
     return this.options.ingest.run(given, before, signal)
@@ -248,7 +250,7 @@ export class SourceSync {
     this.saved = contents
   }
 
-  /** For the list of plugins after a reload. */
+  /** The state for the list of plugins after a reload. */
   private remember(): void {
     const { contents, bookmark } = this
     this.options.last.result = { contents, bookmark: resumable(bookmark, this.report.refused) }
@@ -256,7 +258,7 @@ export class SourceSync {
 
   private async failed(error: unknown, leading: AbortSignal): Promise<SyncResult> {
     const reason = leading.aborted ? reasonOf(error) : this.report.failed(error)
-    // A store that is away would keep whoever asked for this sync waiting.
+    // An unreachable store would keep the caller of this sync waiting.
     if (!leading.aborted && error !== this.storeError) {
       const stored = (): void => this.report.stored(reason)
       await this.shared?.report(reason, leading).then(stored, () => {})
@@ -274,7 +276,7 @@ export class SourceSync {
   }
 }
 
-/** Work of a sequence. Who asks for it before it begins gets the same, and who asks while it runs gets the run after that. */
+/** Queued work. Callers that request it before it begins share one run; callers during a run share the next one. */
 function coalesced<T>(sequence: Sequence, work: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | undefined
   return () => {
@@ -286,7 +288,7 @@ function coalesced<T>(sequence: Sequence, work: () => Promise<T>): () => Promise
   }
 }
 
-/** Ends work after so many milliseconds, and with a signal. Work that ignores its own signal is not waited for. */
+/** Ends work after so many milliseconds, or with a signal. Does not wait for work that ignores its own signal. */
 async function timeLimited<T>(
   milliseconds: number,
   outer: AbortSignal,

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { ServerStatus, ServerVersion, StoredDocument } from 'sallyport'
 import { joined } from '#plugins/store/bytes.js'
 
-/** Half a SHA-256 as a string of one character a byte: enough to tell versions apart, and there are many. */
+/** Half a SHA-256 digest, one character a byte: short, and long enough to distinguish all versions. */
 export type Digest = string
 
 export const DIGEST_SIZE = 16
@@ -10,7 +10,7 @@ export const DIGEST_SIZE = 16
 export const digestOf = (bytes: Uint8Array): Digest =>
   hash('sha256', bytes, 'buffer').toString('latin1', 0, DIGEST_SIZE)
 
-/** A valid document, as the thread that parsed it hands it over. */
+/** A valid document, as the parser thread sends it. */
 export interface ParsedVersion {
   readonly name: string
   readonly version: string
@@ -19,21 +19,21 @@ export interface ParsedVersion {
   readonly updatedAt: string | undefined
   /** Of the bytes that the source gave. */
   readonly sourceDigest: Digest
-  /** The response up to its dates: where among the heads of its batch it begins and ends, and its digest. */
+  /** The response up to its dates: its start and end in the heads of the batch, and its digest. */
   readonly start: number
   readonly end: number
   readonly headDigest: Digest
 }
 
-/** Text, so that a given date is served as it came. */
+/** Text, so that the registry serves a given date unchanged. */
 export interface Dates {
   readonly publishedAt: string
   readonly updatedAt: string
 }
 
 /**
- * The date of what brings none, and whose source gives none either: the same in every process, whenever it began and
- * whatever it read before.
+ * The date of a document without a date, from a source that gives none either: the same in every process, whenever the
+ * process started and whatever it read before.
  */
 export const UNKNOWN_DATE = '1970-01-01T00:00:00.000Z'
 
@@ -44,7 +44,7 @@ export interface StoredVersion extends ServerVersion, StoredDocument {
   /** Milliseconds since the epoch. */
   readonly publishedAt: number
   readonly updatedAt: number
-  /** For who asks what changed since a date: better told once too often than never. */
+  /** For clients that request changes since a date: reporting a change twice is better than never. */
   readonly changedAt: number
   /** Of the bytes that the source gave. */
   readonly sourceDigest: Digest
@@ -52,7 +52,7 @@ export interface StoredVersion extends ServerVersion, StoredDocument {
   readonly bodyTag: string
 }
 
-/** `heads`: of all versions of its batch. `bodyTag`: of this one, with these dates. */
+/** `heads`: the heads of all versions of the batch. `bodyTag`: the tag of this version with these dates. */
 export function storedVersion(
   { name, version, status, sourceDigest, start, end }: ParsedVersion,
   heads: Uint8Array,

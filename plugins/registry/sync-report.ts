@@ -22,7 +22,7 @@ export function failedResult(error: unknown, reason: string): FailedSync {
 
 const STATUSES = [502, 503, 504] as const
 
-/** For whoever asked for this sync. */
+/** The result for the caller that requested this sync. */
 export const syncFailure = ({ reason, retryAfter, statusCode }: FailedSync): UpstreamError =>
   new UpstreamError('SYNC_FAILED', reason, {
     statusCode: STATUSES.find((each) => each === statusCode) ?? 502,
@@ -34,12 +34,12 @@ export function isFetched(result: unknown): result is FetchResult {
   return kind === 'unchanged' || ((kind === 'whole' || kind === 'changes') && Object(payloads) === payloads)
 }
 
-/** What went wrong with a source last, for the log, the metrics and the health. What stays wrong is logged once. */
+/** The last failures of a source, for the log, the metrics and the health. A failure that persists is logged once. */
 export class SyncReport {
   refused: Refusals = NO_REFUSALS
-  /** What is stored and cannot be taken here. */
+  /** Why this process refuses stored documents. */
   unusable: Refusals = NO_REFUSALS
-  /** Why the last sync failed, here or at the process that leads. */
+  /** Why the last sync failed, here or at the leader. */
   failure: string | undefined
   /** The same as all processes read it. */
   private storedFailure: string | undefined
@@ -75,15 +75,15 @@ export class SyncReport {
 
   refusals(refusals: Refusals): void {
     this.refused = refusals
-    this.tell(refusals, 'a document was refused')
+    this.logRefused(refusals, 'a document was refused')
   }
 
   refusedStored(refusals: Refusals): void {
     this.unusable = refusals
-    this.tell(refusals, 'a stored document was refused')
+    this.logRefused(refusals, 'a stored document was refused')
   }
 
-  private tell({ fresh, freshCount }: Refusals, message: string): void {
+  private logRefused({ fresh, freshCount }: Refusals, message: string): void {
     const { source } = this
     for (const each of fresh) this.log.warn({ source, document: each.name, reason: reasonIn(each) }, message)
     if (freshCount > fresh.length)
@@ -106,18 +106,21 @@ export class SyncReport {
     this.storedFailure = undefined
   }
 
-  /** All processes read this, or have read it. */
+  /** All processes share this failure through the store. */
   stored(failure: string | undefined): void {
     this.storedFailure = failure
   }
 
-  /** What is known here alone ends with the lead: the next leader may have nothing to store of it. */
+  /**
+   * Clears the failures that only this process knows when its lead ends: the next leader may store nothing about
+   * them.
+   */
   leadEnded(): void {
     this.refusals(NO_REFUSALS)
     this.failure = this.storedFailure
   }
 
-  /** Followers serve what they have meanwhile. */
+  /** Followers keep serving their last contents meanwhile. */
   storeFailed(error: unknown): void {
     const reason = reasonOf(error)
     if (this.storeFailure !== reason) this.stateUnusable(error)
@@ -139,12 +142,13 @@ export class SyncReport {
     const { source } = this
     const reason = reasonOf(error)
     if (reason !== this.saveFailure)
-      this.log.warn({ source, reason, err: error }, 'the state cannot be saved')
+      this.log.warn({ source, reason, err: error }, 'the state of a source cannot be saved')
     this.saveFailure = reason
   }
 
   saved(): void {
-    if (this.saveFailure !== undefined) this.log.info({ source: this.source }, 'the state is saved again')
+    if (this.saveFailure !== undefined)
+      this.log.info({ source: this.source }, 'the state of a source is saved again')
     this.saveFailure = undefined
   }
 }

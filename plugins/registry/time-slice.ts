@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
-// Long enough to get on, short enough that a request that comes meanwhile is not delayed.
+// Milliseconds: long enough to make progress, short enough not to delay a request.
 const LONGEST_MS = 0.5
 
 /** Cuts long work into slices: between them the event loop answers requests. */
@@ -12,7 +12,7 @@ export class TimeSlice {
     private readonly longest = LONGEST_MS,
   ) {}
 
-  /** Checked at every small step, so it is synchronous: a promise at each would cost more than the work. */
+  /** Synchronous, because callers check it at every small step: a promise at each would cost more than the work. */
   get isOver(): boolean {
     return performance.now() - this.since > this.longest
   }
@@ -29,10 +29,10 @@ export class TimeSlice {
   }
 }
 
-// So many are sorted in less time than a slice has.
+// Sorting so many items takes less than one slice.
 const AT_ONCE = 500
 
-/** Sorts in time slices: parts by themselves, then merged in pairs. What is in order already costs little. */
+/** Sorts in time slices: sorts parts, then merges them in pairs. Items that are already in order cost little. */
 export async function sorted<T extends object>(
   items: readonly T[],
   compare: (a: T, b: T) => number,

@@ -1,4 +1,4 @@
-/** What versions of a server are sorted by. */
+/** The fields by which versions of a server are sorted. */
 export interface Versioned {
   readonly version: string
   /** Milliseconds since the epoch. */

@@ -33,7 +33,7 @@ export default definePlugin({
 
 const MAX_BYTES = 2 ** 20
 
-// Also a safe file name: it cannot lead out of the directory.
+// A safe file name, too: it cannot lead out of the directory.
 const isSecretName = (name: string): boolean => /^[\dA-Za-z_][\w.-]{0,127}$/.test(name)
 
 // Editors and `echo` end a file with a newline.

@@ -37,7 +37,7 @@ export default definePlugin({
   setup(gateway, { path, passphrase, passphraseFile }) {
     const { log, scrubber } = gateway
     const file = path === undefined ? join(userFolder('data', process.env), 'secrets') : gateway.path(path)
-    // Read when it is needed: a proxy with its secrets in other stores needs no passphrase.
+    // Read on demand: a proxy with its secrets in other stores needs no passphrase.
     const readPassphrase = (): string => {
       const named = passphraseFile ?? nonEmpty(process.env[`${PASSPHRASE}_FILE`])
       const places = { value: passphrase, file: gateway.path(named), env: [PASSPHRASE] }
@@ -91,7 +91,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** Processes that change the file take turns: each writes all that it read before. */
+/** A lock lets one process at a time change the file, since each change writes the whole file. */
 async function underLock<T>(file: string, log: Pick<Log, 'warn'>, work: () => Promise<T>): Promise<T> {
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
@@ -111,7 +111,7 @@ async function underLock<T>(file: string, log: Pick<Log, 'warn'>, work: () => Pr
 const isFileSystemError = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && 'code' in error
 
-/** Replaces a file by a rename, readable by this user only: after a kill it is the old one or the new one. */
+/** Replaces a file by a rename, readable by this user only: after a kill the old or the new file is complete. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {

@@ -7,16 +7,16 @@ const derive = promisify<string, Buffer, number, { N: number; r: number; p: numb
   scrypt,
 )
 
-// scrypt: 128 MiB and some tenths of a second for each guess.
+// scrypt: an attacker needs 128 MiB and some tenths of a second for each guess.
 const COST = 2 ** 17
 const BLOCK_SIZE = 8
 const KEY_BYTES = 32
 const IV_BYTES = 12
 
-/** The content of the file. The names of secrets are encrypted too, as they often tell what is used. */
+/** The content of the file. The names of secrets are encrypted too, as they often show which services are used. */
 const envelope = z.strictObject({
   format: z.literal('sallyport-secrets-1'),
-  // Bounded, or a planted file could make reading it use any amount of memory.
+  // Bounded: reading a planted file must not use any amount of memory.
   cost: z
     .int()
     .min(2)

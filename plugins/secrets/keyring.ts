@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 type Keyring = typeof import('@napi-rs/keyring')
 
-// A locked keyring asks for its password in a window, which may have no user.
+// A locked keyring requests its password in a window, which nobody may see.
 const TIMEOUT = 20_000
 
 export default definePlugin({
@@ -35,7 +35,7 @@ export default definePlugin({
   },
 })
 
-/** Runs `work` with the keyring. The module is loaded when it is needed, as it is an optional dependency. */
+/** Runs `work` with the keyring. Loads the module on demand, as it is an optional dependency. */
 async function withKeyring<T>(work: (keyring: Keyring) => Promise<T>): Promise<T> {
   let keyring: Keyring
   try {
@@ -50,7 +50,7 @@ async function withKeyring<T>(work: (keyring: Keyring) => Promise<T>): Promise<T
   try {
     return await within(TIMEOUT, work(keyring), () => new Error('no response in time'))
   } catch (cause) {
-    // Its own messages, about buses and sockets, are the cause.
+    // The keyring's own messages, about buses and sockets, become the cause.
     throw new GatewayError('KEYRING_UNAVAILABLE', 'there is no keyring on this machine, or it is locked', {
       cause,
     })

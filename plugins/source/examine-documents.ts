@@ -11,11 +11,11 @@ import { isNode, LineCounter, parseDocument } from 'yaml'
 import { type DocumentFile, DocumentReader, isYaml, type ReadFiles } from './file-json.js'
 import { type Path, walkJson } from './json-walk.js'
 
-/** Below the time that an examination has, so that the source itself ends what it runs. */
+/** Milliseconds, less than the limit of an examination, so that the source itself ends its processes. */
 const TIMEOUT = 50_000
 const MAX_LISTED = 5
 
-interface OpenSource extends Pick<Source, 'place' | 'fetch'> {
+interface OpenSource extends Pick<Source, 'location' | 'fetch'> {
   close?(): void
 }
 
@@ -30,10 +30,10 @@ export async function examineDocuments(
   let source: OpenSource | undefined
   try {
     source = open(reader)
-    const { place } = source
+    const { location } = source
     const fetched = await source.fetch({ signal, bookmark: undefined, held: 0 })
     if (fetched.kind !== 'unchanged')
-      await report(examination, reader, place, await countOf(examination, fetched, signal))
+      await report(examination, reader, location, await countOf(examination, fetched, signal))
   } catch (error) {
     const failure = error instanceof GatewayError ? error.code : 'SOURCE_FAILED'
     const message = messageOf(error)
@@ -43,14 +43,14 @@ export async function examineDocuments(
   }
 }
 
-/** In a list without an entry that serves documents, only what cannot be read is refused. */
+/** Without an entry that serves documents in the list, only unreadable documents are refused. */
 async function countOf(
   { around }: Examination,
   fetched: FetchedDocuments,
   signal: AbortSignal,
 ): Promise<DocumentCount> {
   const facts = around.find((each) => each.readDocuments !== undefined)
-  // Not handed over: the positions of refused documents are looked up in the payloads afterwards.
+  // Copied, not transferred: the examination looks up refused documents in the payloads afterwards.
   const count = await facts?.readDocuments?.({ ...fetched, handedOver: false }, signal)
   const { labels = [], unread = [] } = fetched
   return count ?? { accepted: labels.length, refused: unread.length, first: unread }
@@ -59,11 +59,11 @@ async function countOf(
 async function report(
   examination: Examination,
   reader: KeepingReader,
-  place: string,
+  location: string,
   { accepted, refused, first }: DocumentCount,
 ): Promise<void> {
   const total = accepted + refused
-  const what = `${place}: ${total === 1 ? '1 document' : `${total} documents`} read, ${refused} refused`
+  const what = `${location}: ${total === 1 ? '1 document' : `${total} documents`} read, ${refused} refused`
   if (refused === 0) return examination.ok('documents', what)
   const found = accepted === 0 ? examination.wrong : examination.warning
   const listed = first.slice(0, MAX_LISTED)
@@ -76,7 +76,7 @@ async function report(
   }
 }
 
-/** Keeps the files that it read, to find documents in them. */
+/** Keeps the files that a source has read, to find documents in them. */
 class KeepingReader extends DocumentReader {
   private files: readonly DocumentFile[] = []
   private result: ReadFiles | undefined
@@ -103,7 +103,7 @@ interface LineAndColumn {
   readonly column: number
 }
 
-/** Where a value of a document is in its file, or the nearest one around it that exists. `json`: the same file as JSON. */
+/** The position of a value in its file, or of the nearest existing value around it. `json`: the same file as JSON. */
 async function positionIn(
   file: DocumentFile,
   json: Uint8Array,
@@ -114,7 +114,7 @@ async function positionIn(
   return isYaml(file) ? inYaml(text, found.path) : inJson(json, found.start)
 }
 
-/** The documents are the elements of these lists; a text without any is one document. */
+/** The documents are the elements of these lists; a text without such a list is one document. */
 const LISTS: readonly Path[] = [[], ['servers'], ['data', 'servers']]
 const MAX_BASE = 3
 
@@ -132,7 +132,7 @@ async function valueIn(json: Uint8Array, { document, path }: DocumentPosition): 
       wanted = [...at, ...path]
       nearest = { path: [...at], start }
     }
-    // The last of equal keys is the one that counts.
+    // The last of equal keys counts.
     const isNearer = at.length >= nearest.path.length && at.every((step, index) => step === wanted[index])
     if (isNearer) nearest = { path: [...at], start }
   })
@@ -151,9 +151,9 @@ function inJson(json: Uint8Array, start: number): LineAndColumn {
 
 function inYaml(text: string, path: Path): LineAndColumn {
   const lineCounter = new LineCounter()
-  // The text was converted before, with the limits of that.
+  // The source has already converted the text, with limits.
   const document = parseDocument(text, { lineCounter, version: '1.2', merge: true, uniqueKeys: false })
-  // What comes from an alias has no node of its own at this path.
+  // A value that comes from an alias has no node of its own at this path.
   const node = path
     .map((_, index) => document.getIn(path.slice(0, path.length - index), true))
     .find((each) => isNode(each))

@@ -12,19 +12,19 @@ export interface ReadFiles extends Required<Pick<FetchedDocuments, 'labels' | 'u
   readonly payloads: readonly Uint8Array[]
 }
 
-/** In bookmarks: a state that was stored before sources left dates to the registry is read again. */
+/** A version in bookmarks: a state with another version is read again. */
 export const UNDATED = 'undated'
 
 export const isYaml = ({ path }: Pick<DocumentFile, 'path'>): boolean => /\.ya?ml$/i.test(path)
 
 export const isDocumentName = (path: string): boolean => /\.(?:json|ya?ml)$/i.test(path)
 
-/** Reads the files of one source. Of a malformed file it remembers which servers it had. */
+/** Reads the files of one source. It remembers which servers a malformed file had. */
 export class DocumentReader {
-  /** The names in each file when it could be read; undefined for a file that never could. */
+  /** The names in each file at its last valid read; undefined for a file that was never valid. */
   private names: ReadonlyMap<string, readonly string[] | undefined> | undefined
 
-  /** `code`: of the error when no file can be read. */
+  /** `code`: the error code when no file can be read. */
   constructor(private readonly code: string) {}
 
   /** The files as JSON. One that is malformed does not affect the others. */

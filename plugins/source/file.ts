@@ -29,7 +29,7 @@ export default definePlugin({
     const file = new DocumentPath(gateway.path(path), new DocumentReader(MALFORMED))
     gateway.provide(Source, {
       name,
-      place: `file ${file.path}`,
+      location: `file ${file.path}`,
       every,
       fetch: (context) => file.read(context),
       ...(watch && { watch: (changed: () => void) => file.watch(changed) }),
@@ -40,7 +40,7 @@ export default definePlugin({
     const { examineDocuments } = await import('./examine-documents.js')
     await examineDocuments(examination, MALFORMED, (reader) => {
       const file = new DocumentPath(examination.path(path), reader)
-      return { place: file.path, fetch: (context) => file.read(context) }
+      return { location: file.path, fetch: (context) => file.read(context) }
     })
   },
 })
@@ -49,7 +49,7 @@ const MALFORMED = 'FILE_MALFORMED'
 const MISSING = 'missing'
 
 class DocumentPath {
-  /** The fingerprint when it was last read. */
+  /** The fingerprint at the last read. */
   private lastSeen: string | undefined
 
   constructor(
@@ -61,7 +61,7 @@ class DocumentPath {
     const { path } = this
     this.lastSeen = MISSING
     try {
-      // Before it is read: a change in between is found the next time.
+      // Taken before the read: the next sync finds a change in between.
       const { files, fingerprint } = await filesAt(path)
       this.lastSeen = fingerprint
       if (fingerprint === bookmark) return { kind: 'unchanged' }
@@ -76,9 +76,9 @@ class DocumentPath {
   }
 
   watch(changed: () => void): () => void {
-    const look = async (settled: () => Promise<boolean>): Promise<void> => {
+    const check = async (settled: () => Promise<boolean>): Promise<void> => {
       let fingerprint = await this.fingerprint()
-      // The same twice: a file that is written in place may be half written at first.
+      // Waits for the same version twice: a program that writes a file in place may have written half of it.
       for (let previous: string | undefined; fingerprint !== this.lastSeen && fingerprint !== previous; ) {
         if (!(await settled())) return
         previous = fingerprint
@@ -86,9 +86,9 @@ class DocumentPath {
       }
       if (fingerprint !== this.lastSeen) changed()
     }
-    // A watch is on the folder of its path: for the files of a folder it needs a path below it.
+    // A watch is on the parent folder of its path: to watch the files of a folder it needs a path inside.
     const paths = [this.path, ...(isFolder(this.path) ? [join(this.path, 'any')] : [])]
-    const watches = paths.map((path) => new DirectoryWatch(path, { pollEvery: 10_000, look }))
+    const watches = paths.map((path) => new DirectoryWatch(path, { pollEvery: 10_000, check }))
     return () => {
       for (const watch of watches) watch.close()
     }
@@ -105,7 +105,7 @@ class DocumentPath {
 /** The files at a path, and their version. */
 export interface FoundFiles {
   readonly files: readonly string[]
-  /** Changes whenever one of them is written, added or removed. */
+  /** Changes whenever a file is written, added or removed. */
   readonly fingerprint: string
 }
 
@@ -133,7 +133,7 @@ export async function readDocument(path: string): Promise<DocumentFile> {
   const file = await openRegularFile(path)
   try {
     const { size } = await file.stat()
-    // Into one buffer: joining the chunks of a large catalogue would take its memory twice.
+    // Reads into one buffer: joining the chunks of a large catalogue would take its memory twice.
     const content = Buffer.allocUnsafeSlow(size)
     let filled = 0
     while (filled < size) {

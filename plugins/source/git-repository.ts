@@ -108,10 +108,11 @@ export class GitRepository {
   private wanted(blobs: readonly Blob[]): readonly Blob[] {
     const { path, maxBytes } = this.options
     const found = blobs.filter((blob) => blob.path === path || isDocumentName(blob.path))
-    if (found.length === 0) throw new GatewayError('GIT_PATH_EMPTY', `there is nothing to read at "${path}"`)
+    if (found.length === 0)
+      throw new GatewayError('GIT_PATH_EMPTY', `the repository has no file at "${path}"`)
     const size = found.reduce((sum, blob) => sum + blob.size, 0)
     if (size > maxBytes) {
-      throw new GatewayError('GIT_TOO_LARGE', `what is at "${path}" has more than ${maxBytes} bytes`)
+      throw new GatewayError('GIT_TOO_LARGE', `the files at "${path}" have more than ${maxBytes} bytes`)
     }
     return found
   }
@@ -134,12 +135,12 @@ async function largestIn(folder: string): Promise<number> {
   return Math.max(0, ...facts.map((each) => each?.size ?? 0))
 }
 
-// Of each blob in a batch: its id of up to 64 digits, its type, its size and two line breaks.
+// For each blob in a batch: its id of up to 64 digits, its type, its size and two line breaks.
 const HEADER = 128
-// What a pack has besides the files.
+// Bytes that a pack has besides the files.
 const OVERHEAD = 64 * 1024
 
-/** `ID blob SIZE`, a line break, the bytes, a line break; one after the other, in the order they were asked for. */
+/** Reads `ID blob SIZE`, a line break, the bytes, a line break, for each blob in the order of the request. */
 function filesIn(batch: Buffer, blobs: readonly Blob[]): DocumentFile[] {
   let at = 0
   return blobs.map(({ path, size }) => {
@@ -153,16 +154,19 @@ interface GitOptions {
   readonly signal: AbortSignal
   readonly folder: string
   readonly environment: NodeJS.ProcessEnv
-  /** A header for the server, such as `Authorization: Basic ...`. It is passed in the environment: every user of the machine can read arguments. */
+  /**
+   * A header for the server, such as `Authorization: Basic ...`. It is passed in the environment: every user of the
+   * machine can read arguments.
+   */
   readonly header?: string | undefined
   readonly input?: string
-  /** The most bytes of its output. */
+  /** The most bytes that git may print. */
   readonly maxOutput?: number
-  /** The most bytes that it may write to one file. */
+  /** The most bytes that git may write to one file. */
   readonly maxFileBytes?: number
 }
 
-/** Runs the system's git without a shell or prompts, and with nothing by which a repository could run a command here. */
+/** Runs the system's git without a shell, prompts, or any setting by which a repository could run a command here. */
 async function runGit(args: readonly string[], options: GitOptions): Promise<Buffer> {
   const { signal, folder, environment, header, input, maxFileBytes } = options
   signal.throwIfAborted()
@@ -171,7 +175,7 @@ async function runGit(args: readonly string[], options: GitOptions): Promise<Buf
     env: environmentWith(environment, header),
     ...(maxFileBytes !== undefined && { maxFileBytes }),
   })
-  // Its child processes, such as git-remote-https, are in its group, and are killed with it.
+  // The child processes of git, such as git-remote-https, are in its process group, and are killed with it.
   const end = (): void => signalGroup(child, 'SIGKILL')
   signal.addEventListener('abort', end, { once: true })
   try {
@@ -204,7 +208,7 @@ async function runGit(args: readonly string[], options: GitOptions): Promise<Buf
 
 // The exit code of a shell for an unknown command.
 const NOT_FOUND = 127
-// For a list of files: that of a hostile repository may be endless.
+// Bytes of a list of files: a hostile repository may have an endless one.
 const MAX_STDOUT = 32 * 1024 ** 2
 const MAX_STDERR = 64 * 1024
 
@@ -226,7 +230,7 @@ const SETTINGS = [
   ...['-c', 'core.hooksPath=/dev/null'],
   ...['-c', 'fetch.fsckObjects=true'],
   ...['-c', 'gc.auto=0'],
-  // What is fetched goes to one file of limited size, and large objects in it are not read into memory.
+  // Git writes a fetch to one file of limited size, and does not read large objects into memory.
   ...['-c', 'fetch.unpackLimit=1'],
   ...['-c', 'core.bigFileThreshold=4m'],
 ]
@@ -234,8 +238,8 @@ const SETTINGS = [
 // No `ext::` and no other transport that runs a command.
 const PROTOCOLS = 'https:http:ssh:file'
 
-// What git and ssh need to find their files, the user's keys and a proxy. Any other may hold a secret, and a GIT_* variable
-// may change what git does.
+// The variables by which git and ssh find their files, the user's keys and a proxy. Any other variable may hold a
+// secret, and a GIT_* variable may change what git does.
 const INHERITED =
   /^(?:HOME|PATH|USER|LOGNAME|SHELL|TERM|LANG|TMPDIR|TZ|LC_\w+|XDG_\w+|SSH_AUTH_SOCK|KRB5\w*|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|CURL_CA_BUNDLE|SYSTEMROOT|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|COMSPEC|PATHEXT|TEMP|TMP)$/i
 

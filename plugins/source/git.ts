@@ -77,7 +77,7 @@ export default definePlugin({
     const repository = open(gateway, given, new DocumentReader(MALFORMED), { log, scrubber }, environment)
     gateway.onStop(() => repository.close())
     const { name, every } = given
-    gateway.provide(Source, { name, every, place: repository.place, fetch: repository.fetch })
+    gateway.provide(Source, { name, every, location: repository.location, fetch: repository.fetch })
   },
 
   async examine(examination, given) {
@@ -96,14 +96,14 @@ function open(
   documents: DocumentReader,
   secrets: SecretContext,
   environment: () => NodeJS.ProcessEnv,
-): Pick<Source, 'place' | 'fetch'> & { close(): void } {
+): Pick<Source, 'location' | 'fetch'> & { close(): void } {
   const url = /^\.{0,2}\//.test(given.url) ? folder.path(given.url) : given.url
   const token = secretFrom({ file: folder.path(tokenFile) }, secrets)
   const header = (): string | undefined => (token === undefined ? undefined : basic(username, token.reveal()))
   const path = given.path.replace(/\/+$/, '')
   const repository = new GitRepository({ url, ref, path, environment, header, timeout, maxBytes }, documents)
   return {
-    place: `git ${url} ${ref} ${given.path}`,
+    location: `git ${url} ${ref} ${given.path}`,
     fetch: (context) => repository.read(context),
     close: () => token?.close(),
   }

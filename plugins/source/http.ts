@@ -61,11 +61,11 @@ export default definePlugin({
     const fetcher = fetcherFor(gateway, given, insecure)
     gateway.onStop(() => fetcher.close())
 
-    const place = url.replace(/\/+$/, '')
-    const remote = new RemoteRegistry(place, { fetch: fetcher.fetch, headers, wholeEvery, maxBytes })
+    const location = url.replace(/\/+$/, '')
+    const remote = new RemoteRegistry(location, { fetch: fetcher.fetch, headers, wholeEvery, maxBytes })
     gateway.provide(Source, {
       name,
-      place: `http ${place}`,
+      location: `http ${location}`,
       every,
       fetch: (context) => remote.read(context),
     })

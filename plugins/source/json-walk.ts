@@ -9,13 +9,16 @@ const MAX_KEY = 256
 export type Path = readonly (string | number)[]
 type Kind = 'list' | 'object' | 'scalar'
 
-/** Called where a list or object begins, and after a scalar, with the byte at which it starts. It may throw to end the walk. */
+/**
+ * Called at the start of a list or object, and after a scalar, with the byte at which it starts. It may throw to end
+ * the walk.
+ */
 export type Visit = (path: Path, kind: Kind, text: () => string, start: number) => void
 
 /**
- * Validates a JSON text without making objects of it, in time slices between which requests are served: the objects of a
- * foreign text may take a hundred times its size. Throws a `SyntaxError` where it is not JSON. `visit` gets the values
- * down to `depth`.
+ * Validates a JSON text without making objects of it, in time slices between which requests are served: the objects of
+ * a foreign text may take a hundred times its size. Throws a `SyntaxError` where it is not JSON. `visit` gets the
+ * values down to `depth`.
  */
 export async function walkJson(bytes: Uint8Array, depth = 0, visit: Visit = () => {}): Promise<void> {
   const walk = new Walk(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), depth, visit)

@@ -11,7 +11,8 @@ import { z } from 'zod'
 export default definePlugin({
   name: 'source/managed',
   api: 1,
-  summary: 'What people publish in this registry itself, as the store of the list has it.',
+  summary:
+    'Serves the server documents that people publish in this registry itself, from the store of the list.',
   provides: [Source, ManagedSource],
   requires: [PublicationStore],
   options: z.strictObject({ name: z.string().min(1).describe('the name that registries list it by') }),
@@ -32,8 +33,8 @@ export default definePlugin({
     gateway.provide(ManagedSource, { name, publications })
     gateway.provide(Source, {
       name,
-      get place() {
-        return publications().place
+      get location() {
+        return publications().location
       },
       stored: true,
       async fetch({ bookmark, signal }) {

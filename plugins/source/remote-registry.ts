@@ -7,32 +7,32 @@ import { type Path, walkJson } from './json-walk.js'
 interface RemoteOptions {
   readonly fetch: Fetch
   readonly headers: Readonly<Record<string, string>>
-  /** Milliseconds for which it is enough to ask what changed. */
+  /** Milliseconds for which requests for changes are enough; after that the source reads everything. */
   readonly wholeEvery: number
-  /** Of all pages together. */
+  /** The most bytes of all pages together. */
   readonly maxBytes: number
 }
 
 const PAGE_SIZE = 100
-// A registry that does not know a parameter may refuse it.
+// A registry may refuse a parameter that it does not know.
 const REFUSED = new Set([400, 422])
 const MAX_PAGES = 100_000
-/** Milliseconds: the remote registry's clocks differ, and it may commit a change after its date. */
+/** Milliseconds of overlap: the remote registry's clocks differ, and it may commit a change after its date. */
 const OVERLAP = 60_000
 
-/** What one sync saves for the next. */
+/** The state that one sync saves for the next. */
 const bookmarkShape = z.object({
-  /** The latest change that was seen, by the remote clock. */
+  /** The latest change so far, by the remote clock. */
   since: z.number().optional(),
   wholeAt: z.number(),
-  /** Of a response of one page: only then is it an ETag of everything. */
+  /** Set when everything fits into one page: only then is the ETag one of everything. */
   etag: z.string().optional(),
   url: z.string().optional(),
 })
 
 type Bookmark = z.output<typeof bookmarkShape>
 
-// The depth of what is read of a page: `servers`, a server, `_meta`, `OFFICIAL`, `updatedAt`.
+// The depth of the values read from a page: `servers`, a server, `_meta`, `OFFICIAL`, `updatedAt`.
 const DEPTH = 5
 
 interface Page {
@@ -44,7 +44,7 @@ interface Page {
 
 /** Another registry, read page by page. */
 export class RemoteRegistry {
-  /** When it was last read as a whole, by the monotonic clock. */
+  /** The time of the last whole read, by the monotonic clock. */
   private whole: { readonly wholeAt: number; readonly at: number } | undefined
 
   constructor(
@@ -81,7 +81,7 @@ export class RemoteRegistry {
     }
   }
 
-  /** `updated_since` of the next request; undefined when it is time to read everything. */
+  /** Returns `updated_since` of the next request; undefined when it is time to read everything. */
   private changesSince({ since, wholeAt }: Bookmark): number | undefined {
     if (since === undefined || this.age(wholeAt) >= this.options.wholeEvery) return undefined
     return since - OVERLAP
@@ -133,7 +133,7 @@ export class RemoteRegistry {
       following.searchParams.set('cursor', next)
       response = await this.request(following.href, signal)
     }
-    // A registry that is suddenly empty is more likely a fault than the truth.
+    // A registry that is suddenly empty is more likely a fault than a real change.
     if (mustNotBeEmpty && seen.count === 0)
       throw this.invalidResponse('it has become empty; its earlier contents are kept')
   }
@@ -145,7 +145,7 @@ export class RemoteRegistry {
     let count = 0
     let next = ''
     let latest: number | undefined
-    // Nothing is parsed into objects, and a page with too many servers is not read to its end.
+    // Makes no objects of the page, and stops reading a page with too many servers.
     const walk = walkJson(bytes, DEPTH, (path, kind, text) => {
       const [first, second] = path
       if (path.length === 1 && first === 'servers') isPage = kind === 'list'
@@ -190,10 +190,10 @@ const isDate = ([, , meta, owner, field]: Path): boolean =>
 
 const ATTEMPTS = 4
 const FIRST_DELAY = 500
-/** Seconds: for a longer `Retry-After` the next sync is early enough. */
+/** Seconds: after a longer `Retry-After`, the next sync is early enough. */
 const MAX_RETRY_AFTER = 30
 const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504])
-// Errors that a retry would meet again.
+// Errors that a retry would not change.
 const PERMANENT =
   /^EGRESS_(?:URL_INVALID|PRIVATE_ADDRESS|INSECURE|REDIRECT|TOO_LARGE|TLS|BEARER_INVALID|CLOSED)$/
 
@@ -227,7 +227,7 @@ function statusError(url: string, status: number, retryAfter?: number): Upstream
   return new UpstreamError('SOURCE_STATUS', message, { ...(retryAfter !== undefined && { retryAfter }) })
 }
 
-/** Seconds, from either format that the header has (RFC 9110, 10.2.3). */
+/** Seconds, from either format of the header (RFC 9110, 10.2.3). */
 function retryAfter(header: string | null): number | undefined {
   if (header === null) return undefined
   const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1_000

@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const NAME = /^sallyport-git-([0-9a-z]+)-\w+$/
-// For clocks of several machines on one volume.
+// Milliseconds of tolerance for the clocks of several machines on one volume.
 const CLOCK_SKEW = 3_600_000
 
-// Its input ends when this process does, also by a kill. git may still be writing then.
+// The input of this command ends when the gateway process ends, also by a kill. Git may still be writing then.
 const CLEANUP = `
 trap '' TERM INT HUP
 while read -r _; do :; done
 rm -rf -- "$1" 2>/dev/null || { sleep 1; rm -rf -- "$1"; }
 `
 
-/** A temporary folder for one read of a repository. It is removed afterwards, also when this process is killed. */
+/** A temporary folder for one read of a repository, removed afterwards, also when this process is killed. */
 export class TemporaryFolder {
   private constructor(
     readonly path: string,
@@ -34,7 +34,7 @@ export class TemporaryFolder {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
     })
-    // It may be that it cannot be started. Where no more files may be open, it has no input either.
+    // The command may fail to start. When the process may open no more files, the command has no input either.
     const exited = once(cleanup, 'exit').catch(() => {})
     cleanup.stdin?.on('error', () => {})
     return new TemporaryFolder(path, async () => {
@@ -49,7 +49,7 @@ export class TemporaryFolder {
   }
 }
 
-/** Removes the folders of a machine that went down: their names say when their time was over. */
+/** Removes the folders that a crashed machine left: their names have the time after which they are abandoned. */
 async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const until = NAME.exec(name)?.[1]

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Examination } from 'sallyport'
-import type { RedisOptions } from '#plugins/store/redis/place.js'
+import type { RedisOptions } from '#plugins/store/redis/address.js'
 import { examineRedis } from '#plugins/store/redis/probe.js'
 import { durabilityFaults, readDurability } from './redis-demands.js'
 

@@ -1,6 +1,6 @@
 import { definePlugin, StateStore } from 'sallyport'
 import { z } from 'zod'
-import { Turns } from '#plugins/store/turns.js'
+import { KeyedMutex } from '#plugins/store/keyed-mutex.js'
 
 interface Held {
   readonly value: string
@@ -16,10 +16,10 @@ export default definePlugin({
   options: z.strictObject({}),
 
   setup(gateway) {
-    // A reload would have a person sign in again.
-    const { values, turns } = gateway.share(gateway.id, () => ({
+    // Shared over a reload, which would otherwise make people sign in again.
+    const { values, mutex } = gateway.share(gateway.id, () => ({
       values: new MemoryValues(),
-      turns: new Turns(),
+      mutex: new KeyedMutex(),
     }))
     gateway.provide(StateStore, {
       get: async (key) => values.get(key),
@@ -28,15 +28,15 @@ export default definePlugin({
       take: async (key) => values.take(key),
       delete: async (key) => void values.take(key),
       keys: async (prefix) => values.keys(prefix),
-      locked: (key, work) => turns.run(key, work),
+      locked: (key, work) => mutex.run(key, work),
     })
   },
 })
 
-// Two for each value that is added: what has expired is found at the latest when as many were added as there are.
+// Each added value checks two others, so that expired values go after as many additions as there are values.
 const SWEPT = 2
 
-/** Values that expire; each write looks at a few others, so that none stays that nobody asks for. */
+/** Values that expire; each write checks a few others, so that unread expired values go too. */
 class MemoryValues {
   private readonly values = new Map<string, Held>()
   private sweep = this.values.entries()

@@ -47,12 +47,12 @@ export default definePlugin({
 
 type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>
 
-/** How many values that have expired each write deletes. */
+/** How many expired values each write deletes. */
 const SWEPT = 100
 
 /**
- * A row for each value, which nobody can read without the key that the processes share. Within `locked`, everything goes
- * over the connection that holds the lock, and fails when the lock was lost.
+ * A row for each value, encrypted with the key that the processes share. Within `locked`, every statement uses the
+ * connection that holds the lock, and fails when the lock was lost.
  */
 export class DatabaseStore implements StateStore {
   private readonly held = new AsyncLocalStorage<Lock>()
@@ -69,7 +69,7 @@ export class DatabaseStore implements StateStore {
   async set(key: string, value: string, { expiresAt }: SetOptions = {}): Promise<void> {
     const sealed = Buffer.from(this.values.seal(text(key), text(value)))
     await this.transaction(async (statements) => {
-      // Throws for a value of another key, which is not lost as long as nobody overwrites it.
+      // Throws for a value of another key, so that the caller does not overwrite it.
       await this.read(statements, key)
       await statements.query(
         `insert into state (key, value, expires_at) values ($1, $2, to_timestamp($3::float8 / 1000))
@@ -77,7 +77,7 @@ export class DatabaseStore implements StateStore {
          set value = excluded.value, expires_at = excluded.expires_at, changed_at = now()`,
         [bytesOf(key), sealed, expiresAt ?? null],
       )
-      // What another process deletes at the same time is skipped: nobody waits for that.
+      // Skips rows that another process is deleting, instead of waiting for it.
       await statements.query(
         `delete from state where ctid = any (array(
            select ctid from state where expires_at <= now() limit ${SWEPT} for update skip locked))`,
@@ -86,7 +86,7 @@ export class DatabaseStore implements StateStore {
   }
 
   take(key: string): Promise<string | undefined> {
-    // A value that cannot be opened stays: the error ends the transaction.
+    // A value that cannot be decrypted stays: the error ends the transaction.
     return this.transaction(async ({ query }) => {
       const [row] = await query<{ value: Buffer }>(
         'delete from state where sha256(key) = sha256($1) and (expires_at is null or expires_at > now()) returning value',
@@ -131,12 +131,12 @@ export class DatabaseStore implements StateStore {
   private transaction<T>(work: (statements: Statements) => Promise<T>, limit = WRITE_LIMIT): Promise<T> {
     const options: TransactionOptions = { limit }
     const lock = this.held.getStore()
-    // A timer that was set under a lock may end long after it.
+    // A timer that was set under a lock may fire long after its release.
     return lock === undefined || lock.isReleased()
       ? this.database.transaction(work, options)
       : lock.transaction(work, options)
   }
 }
 
-// Encryption is of UTF-8, which has no half surrogates.
+// The encrypted text is UTF-8, which has no half surrogates.
 const text = (any: string): string => bytesOf(any).toString()

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { replyCode } from '#plugins/store/redis/failure.js'
 
-/** What a server says of how it keeps what is written; undefined where it says nothing. */
+/** The server's own statement of its durability; undefined where it gives none. */
 export interface Durability {
   readonly appendOnly: string | undefined
   readonly policy: string | undefined
@@ -25,7 +25,7 @@ export async function readDurability(client: Redis): Promise<Durability> {
   }
 }
 
-/** What is wrong with it, and what would be lost. */
+/** The faults of the settings, with the possible losses. */
 export function durabilityFaults(
   { appendOnly, policy }: Durability,
   knownDurable: boolean,

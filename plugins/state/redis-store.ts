@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { type Log, type StateStore, UpstreamError } from 'sallyport'
+import { KeyedMutex } from '#plugins/store/keyed-mutex.js'
 import { type RedisConnection, WRITE_LIMIT } from '#plugins/store/redis/connection.js'
-import { Turns } from '#plugins/store/turns.js'
 import type { SealedValues } from './sealed-values.js'
 
 interface Dependencies {
@@ -13,7 +13,8 @@ interface Dependencies {
   readonly log: Pick<Log, 'warn'>
 }
 
-// The locks come first, then what is written. A lock that is no longer there, or somebody else's, stops the write.
+// The keys of the locks come first, then the key of the value. A lock that is lost, or of another holder, stops the
+// write.
 const IF_LOCKED = `
 for index = 2, #KEYS do
   if redis.call('get', KEYS[index]) ~= ARGV[index] then return 0 end
@@ -22,7 +23,7 @@ const SET = `${IF_LOCKED}
 local life = tonumber(ARGV[#KEYS + 1])
 if life then redis.call('set', KEYS[1], ARGV[1], 'PX', life) else redis.call('set', KEYS[1], ARGV[1]) end
 return 1`
-// Only what was read is taken: another value, or none, is read anew.
+// Takes the value only when it is still the one that was read; else the caller reads again.
 const TAKE = `${IF_LOCKED}
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 2 end
 redis.call('del', KEYS[1])
@@ -36,8 +37,8 @@ const SCAN_COUNT = 500
 type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>
 
 /**
- * Values in Redis, sealed. Under a lock they are written only while the lock is there; values that cannot be opened throw,
- * and are not overwritten.
+ * Encrypted values in Redis. Under a lock, a write succeeds only while the lock is held; a value that cannot be
+ * decrypted throws, and is not overwritten.
  */
 export class RedisStore implements StateStore {
   private readonly connection: RedisConnection
@@ -118,10 +119,10 @@ export class RedisStore implements StateStore {
   }
 }
 
-// As JSON, since a text of JavaScript may hold half of a character, which UTF-8 cannot.
+// As JSON, since a JavaScript string may hold half a surrogate pair, which UTF-8 cannot.
 const encoded = (key: string): string => JSON.stringify(key).slice(1, -1)
 
-/** `undefined` for a name that somebody else wrote. */
+/** Returns undefined for a name that another program wrote. */
 function decoded(name: string): string | undefined {
   try {
     const key: unknown = JSON.parse(`"${name}"`)
@@ -131,7 +132,7 @@ function decoded(name: string): string | undefined {
   }
 }
 
-// Half of a character is encoded otherwise when the other half follows.
+// Half a surrogate pair is encoded in another way when the other half follows.
 const wholeCharacters = (prefix: string): string => prefix.replace(/[\ud800-\udbff]$/, '')
 
 const globEscaped = (text: string): string => text.replaceAll(/[\\*?[\]^-]/g, '\\$&')
@@ -142,14 +143,14 @@ const RENEW_AFTER = 3_000
 const POLL_INTERVAL = 50
 const WARN_AFTER = 3_000
 
-/** A lock that this process has, by its name in Redis and the token that no other holder has. */
+/** A lock that this process holds: its name in Redis, and the token that no other holder has. */
 interface HeldLock {
   readonly name: string
   readonly token: string
   isReleased: boolean
 }
 
-// Each gives the same answer when it runs twice: its first reply may be lost with a connection.
+// Each script gives the same reply when it runs twice: its first reply may be lost with a connection.
 const ACQUIRE = `
 if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end
 if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
@@ -161,9 +162,9 @@ const RELEASE = `
 if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
 return 0`
 
-/** Locks across processes that end by themselves, so a write under one says which lock it needs. */
+/** Locks across processes that expire, so a write under a lock names the lock that it needs. */
 class RedisLocks {
-  private readonly turns = new Turns()
+  private readonly mutex = new KeyedMutex()
   private readonly held = new AsyncLocalStorage<readonly HeldLock[]>()
 
   constructor(
@@ -171,14 +172,17 @@ class RedisLocks {
     private readonly log: Pick<Log, 'warn'>,
   ) {}
 
-  /** The locks under which the calling code runs, lost ones too. What outlives its work, such as a timer, has none. */
+  /**
+   * The locks under which the calling code runs, lost ones too. Code that outlives the work, such as a timer, has
+   * none.
+   */
   get current(): readonly HeldLock[] {
     return (this.held.getStore() ?? []).filter(({ isReleased }) => !isReleased)
   }
 
   /** Queued within this process, so that only one of its waiters polls. */
   locked<T>(name: string, work: () => Promise<T>): Promise<T> {
-    return this.turns.run(name, () => this.withLock(name, work))
+    return this.mutex.run(name, () => this.withLock(name, work))
   }
 
   private async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -190,7 +194,7 @@ class RedisLocks {
     } finally {
       clearInterval(renewal)
       lock.isReleased = true
-      // If it fails, the lock ends by itself.
+      // If the release fails, the lock expires by itself.
       await this.call(RELEASE, lock).catch(() => {})
     }
   }
@@ -209,8 +213,7 @@ class RedisLocks {
 
   private async renew(lock: HeldLock): Promise<void> {
     const renewed = await this.call(RENEW, lock).catch(() => undefined)
-    if (renewed === 0)
-      this.log.warn({ lock: lock.name }, 'a lock was lost; what is written under it is refused')
+    if (renewed === 0) this.log.warn({ lock: lock.name }, 'a lock was lost; writes under it are refused')
   }
 
   private call(script: string, { name, token }: HeldLock): Promise<unknown> {
@@ -218,7 +221,7 @@ class RedisLocks {
   }
 }
 
-/** Another process may have the lock, and have written since. */
+/** Another process may hold the lock, and may have written since. */
 const lockLost = (): UpstreamError =>
   new UpstreamError('REDIS_LOCK_LOST', 'a lock in Redis was lost, so nothing was written', {
     statusCode: 503,

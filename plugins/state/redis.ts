@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
 import { ConfigError, definePlugin, Health, StateStore } from 'sallyport'
 import { z } from 'zod'
+import { checkRedisOptions, redisFields } from '#plugins/store/redis/address.js'
 import { loadDriver } from '#plugins/store/redis/client.js'
 import { RedisConnection } from '#plugins/store/redis/connection.js'
-import { checkPlace, redisFields } from '#plugins/store/redis/place.js'
 import { durabilityFaults, readDurability } from './redis-demands.js'
 import { RedisStore } from './redis-store.js'
 import { SealedValues, sharedKeyOptions } from './sealed-values.js'
@@ -26,7 +26,7 @@ export default definePlugin({
           'start although Redis does not tell whether it keeps what is written: you know that `appendonly` is `yes` and `maxmemory-policy` is `noeviction`',
         ),
     })
-    .superRefine(checkPlace),
+    .superRefine(checkRedisOptions),
 
   async setup(gateway, { url, urlFile, caCertPath, passphrase, passphraseFile, prefix, knownDurable }) {
     const { log } = gateway

@@ -3,7 +3,7 @@ import { ConfigError, type Gateway, GatewayError } from 'sallyport'
 import { jsonObject, type Secret, secretFrom, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-/** Where the key of a shared store comes from, as options of the plugin. */
+/** The passphrase of a shared store, as options of the plugin. */
 export const sharedKeyOptions = {
   passphrase: secretText()
     .optional()
@@ -14,13 +14,13 @@ export const sharedKeyOptions = {
 }
 
 /**
- * Encrypts what is stored outside this machine, so that it can be read by nobody who reads it there. The key is of a
- * passphrase that all processes share: a key of one machine's keyring would lock the others out.
+ * Encrypts values that are stored outside this machine. The key is derived from a passphrase that all processes share:
+ * a key in one machine's keyring would lock the others out.
  */
 export class SealedValues {
   private constructor(private readonly keys: PassphraseKeys) {}
 
-  /** Throws when there is no passphrase. It is closed when the gateway stops. */
+  /** Throws without a passphrase. Closes when the gateway stops. */
   static open(gateway: Gateway, options: Parameters<typeof openPassphrase>[1]): SealedValues {
     const keys = openPassphrase(gateway, options)
     if (keys === undefined) {
@@ -31,12 +31,12 @@ export class SealedValues {
     return new SealedValues(keys)
   }
 
-  /** Bound to its key: a value that is copied to another one cannot be opened. */
+  /** Binds a value to its key: a value that is copied to another key cannot be decrypted. */
   seal(stateKey: string, value: string): string {
     return JSON.stringify(encrypt(this.keys.latest(), value, stateKey))
   }
 
-  /** Throws with another passphrase, and when the value or its key was changed. */
+  /** Throws with another passphrase, or when the value or its key was changed. */
   open(stateKey: string, sealed: string): string {
     const { data } = EncryptedValue.safeParse(jsonObject(sealed))
     if (data === undefined || 'kept' in data)
@@ -52,7 +52,7 @@ export class SealedValues {
   }
 }
 
-// 32 MiB and a tenth of a second for each guess; derived once for each salt.
+// An attacker needs 32 MiB and a tenth of a second for each guess; the gateway derives the key once for each salt.
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
 /** Keys that are derived from a passphrase. */
@@ -111,7 +111,7 @@ export interface EncryptionKey {
   readonly bytes: Buffer
 }
 
-/** Bound to its key in the store: a value that is copied to another one cannot be decrypted. */
+/** Binds a value to its key in the store: a value that is copied to another key cannot be decrypted. */
 export function encrypt({ id, bytes }: EncryptionKey, value: string, stateKey: string): EncryptedValue {
   const iv = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', bytes, iv).setAAD(Buffer.from(stateKey))
@@ -127,14 +127,14 @@ export function decrypt(bytes: Buffer, { iv, tag, data }: EncryptedValue, stateK
   return Buffer.concat([decipher.update(binary(data)), decipher.final()]).toString()
 }
 
-/** The values are not lost and must not be overwritten: the key may become available again. */
+/** Values without an available key are not lost and must not be overwritten: the key may become available again. */
 export const cannotDecrypt = (reason: string, todo: string): GatewayError =>
   new GatewayError(
     'STATE_SEALED',
     `the stored logins cannot be decrypted: ${reason}; ${todo}, or delete them with \`sallyport auth logout all\` and sign in again`,
   )
 
-/** Anybody who can write the directory may have planted it; only the user can tell. */
+/** Any program that can write the directory may have planted the value; only the user knows. */
 export const notEncrypted = (): GatewayError =>
   new GatewayError(
     'STATE_PLAIN',

@@ -57,7 +57,7 @@ export default definePlugin({
       const message = `cannot keep state in ${path}: ${cause.failure.reason}`
       throw new ConfigError([{ place: 'directory', message }], { cause })
     })
-    // They are the newest: the list after a reload would use a refresh token that was redeemed.
+    // Unsaved values are the newest: without them, a list after a reload would use a redeemed refresh token.
     const unsaved = gateway.share(`unsaved ${path}`, () => new UnsavedWrites())
     const store = new SqliteStore({ database, log, encryption, unsaved })
     gateway.provide(StateStore, store)

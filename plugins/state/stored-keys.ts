@@ -11,7 +11,7 @@ import {
 } from './sealed-values.js'
 
 const BYTES = 32
-// Files name their key. Another secret of the store may be known to others, so it must not be used as a key.
+// Files name their key. Others may know another secret of the store, so no other secret may become a key.
 const KEY_NAME = /^state\/[0-9a-f]{16}$/
 
 /** Stores the name of the latest key, so that all processes with the same files use the same one. */
@@ -53,10 +53,10 @@ export class StoredKeys {
       })
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
-      // No unencrypted value is written next to encrypted ones.
+      // Never writes an unencrypted value next to encrypted ones.
       if (await keyName.hasEncrypted())
         throw cannotDecrypt(error.message, `make the ${keyStore.name} available`)
-      // Tried once: a locked keyring would ask the user for its password with every token.
+      // Tries once: a locked keyring would request its password from the user with every token.
       this.unavailable = true
       this.log.info(
         { reason: error.message },
@@ -66,7 +66,7 @@ export class StoredKeys {
     return this.latestKey
   }
 
-  /** The key of that name. Throws when it is not available. */
+  /** Returns the key of that name. Throws when it is not available. */
   async get(name: string): Promise<Buffer> {
     const keyStore = this.keyStore()
     if (keyStore === undefined) {
@@ -86,11 +86,11 @@ export class StoredKeys {
     keyName: KeyNameStore,
     { get, keeping }: KeyStore,
   ): Promise<EncryptionKey | undefined> {
-    // Always a new name: values that are encrypted with an earlier key may exist.
+    // Always a new name: values encrypted with an earlier key may exist.
     const name = `state/${randomBytes(8).toString('hex')}`
     const text = randomBytes(BYTES).toString('base64')
     await keeping.set(name, text)
-    // Read back before it is used: with a key that was not stored, all values would be lost.
+    // Reads the key back before use: with a key that was not stored, all values would be lost.
     if ((await get(name)) !== text) return undefined
     await keyName.write(name)
     return { id: { kept: name }, bytes: binary(text) }

@@ -1,12 +1,12 @@
 /**
- * Any text as bytes, and back. A column of type `text` refuses NUL, and UTF-8 has no half surrogates, so both are escaped
- * as in JSON.
+ * Converts any text to bytes, and back. A column of type `text` refuses NUL, and UTF-8 has no half surrogates, so both
+ * are escaped as in JSON.
  */
 export const bytesOf = (text: string): Buffer => Buffer.from(JSON.stringify(text).slice(1, -1))
 
 export const textOf = (bytes: Uint8Array): string => JSON.parse(`"${Buffer.from(bytes).toString()}"`)
 
-/** Not by `Buffer.concat`: its memory may be shared with other buffers, and could not be handed over to a thread. */
+/** Not by `Buffer.concat`: other buffers may share its memory, which then cannot be transferred to a thread. */
 export function joined(parts: readonly Uint8Array[]): Buffer<ArrayBuffer> {
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0))
   let start = 0

@@ -1,6 +1,6 @@
 export const TOO_SLOW = 'it did not answer in time'
 
-/** Why a server cannot be reached, by the codes of Node, as clauses whose subject is the server. */
+/** Why a server is unreachable, by the codes of Node, as clauses whose subject is the server. */
 export const NETWORK_REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'its name does not resolve',

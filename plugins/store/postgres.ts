@@ -35,7 +35,7 @@ export default definePlugin({
     const database = await gateway.share(
       `database ${JSON.stringify(options)}`,
       () => Database.open(options, { log, scrubber, path: (path) => gateway.path(path) }),
-      // What failed to open is told by the setup that awaits it.
+      // The setup that awaits this reports the error.
       (opening) =>
         opening.then(
           (opened) => opened.close(),
@@ -49,11 +49,11 @@ export default definePlugin({
     })
     gateway.provide(PublicationStore, {
       open(source) {
-        const place = `published in ${database.place}`
-        const copy = copies?.open({ name: source, place })
+        const location = `published in ${database.place}`
+        const copy = copies?.open({ name: source, location })
         const copyFailed = (error: unknown): void =>
           log.warn({ source, err: error }, 'no copy of what is published could be saved on this machine')
-        const opened = new PostgresPublications(place, source, { database, copy, copyFailed })
+        const opened = new PostgresPublications(location, source, { database, copy, copyFailed })
         gateway.onStop(() => opened.close())
         return opened
       },
@@ -64,12 +64,12 @@ export default definePlugin({
       check: () => withAge(database.health(), Math.min(...currentAt.values())),
     })
     gateway.provide(CatalogueStore, {
-      open: ({ name, place }) =>
+      open: ({ name, location }) =>
         new PostgresSource(
-          { name, place },
+          { name, location },
           {
             database,
-            copy: copies?.open({ name, place }),
+            copy: copies?.open({ name, location }),
             isCurrent(known) {
               revision(known, { source: name })
               current(Date.now() / 1000, { source: name })

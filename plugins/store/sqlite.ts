@@ -35,7 +35,7 @@ export default definePlugin({
     const opened: SqlitePublications[] = []
     const path = join(directory, 'published.sqlite')
     const locks = join(directory, 'locks')
-    /** A reload hands them over. */
+    /** A reload passes them to the next list. */
     const openShared = (source: string): Promise<SqlitePublications> => {
       const database = gateway.share(
         `database ${path}`,
@@ -49,7 +49,7 @@ export default definePlugin({
           const lock = new FileLock(join(locks, hash('sha256', source).slice(0, 40)), log)
           return SqlitePublications.open(source, { database, lock, log })
         },
-        // What failed to open is told by who awaits it.
+        // The caller that awaits this reports the error.
         (opening) =>
           opening.then(
             (publications) => publications.close(),

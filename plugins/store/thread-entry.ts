@@ -1,4 +1,4 @@
-/** The code that starts a thread of ours: a file as entry point would not work with every flag of the process. */
+/** The code that starts a thread: a file as entry point would not work with every flag of the process. */
 export function threadEntry(href: string): string {
   const thread = JSON.stringify(href)
   if (href.endsWith('.js')) return `import(${thread})`

@@ -9,7 +9,7 @@ import { OtlpTracer } from './otlp/tracer.js'
 export default definePlugin({
   name: 'trace/otlp',
   api: 1,
-  summary: 'Exports a trace of a part of the requests to a collector, by OTLP over HTTP.',
+  summary: 'Exports traces of a share of the requests to a collector, by OTLP over HTTP.',
   provides: [Tracer],
   options: otlpOptions,
 

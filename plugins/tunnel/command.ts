@@ -24,7 +24,7 @@ export default definePlugin({
       key: `command ${JSON.stringify([command, pattern, publicUrl])}`,
       open(local, signal) {
         const find = pattern === undefined ? findHttpsOrigin : patternFinder(pattern, publicUrl)
-        // Later lines may quote what callers sent, and callers must not choose the gateway's URL.
+        // Only the first match counts: later lines may quote requests, and callers must not choose the gateway's URL.
         let found = false
         return openTunnel({
           argv: [program, ...rest.map((word) => withPlaceholders(word, local))],

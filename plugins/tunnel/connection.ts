@@ -3,7 +3,7 @@ import { duration } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { ReconnectingTunnel } from './connection/reconnecting.js'
 
-// Below the kernel's limit for a step of the start, so that the error is the tunnel's own.
+// Shorter than the kernel's limit for a step of the start, so that the operator sees the tunnel's own error.
 const MAX_TIMEOUT = 28_000
 
 export default definePlugin({
@@ -17,7 +17,7 @@ export default definePlugin({
   options: z.strictObject({
     timeout: duration(MAX_TIMEOUT)
       .prefault('20s')
-      .describe('how long it may take until the public URL is known'),
+      .describe('how long the tunnel may take to show its public URL'),
   }),
 
   setup(gateway, { timeout }) {
@@ -48,7 +48,7 @@ export default definePlugin({
       opened = connection
       for (const listener of watchers) unwatch.push(opened.watch(listener))
       gateway.onStop(() => {
-        for (const each of unwatch) each()
+        for (const stop of unwatch) stop()
       })
     })
   },

@@ -29,7 +29,7 @@ export default definePlugin({
         refuseUnreadable(option, settings[option])
     })
     const loggedLines = new Set<string>()
-    // A port that the server chose is requested again, so that the URL stays the same.
+    // A reconnect requests the port that the server chose, so that the URL stays the same.
     let remotePort = settings.remotePort
     gateway.provide(Tunnel, {
       name: `ssh ${settings.destination}`,
@@ -39,7 +39,7 @@ export default definePlugin({
         try {
           const open = await openTunnel({
             argv: [ssh, ...sshArguments(settings, local, remotePort)],
-            // Untranslated, as its output is parsed.
+            // `LC_ALL=C`: the plugin parses the untranslated output.
             env: { ...childEnvironment(gateway.scrubber), LC_ALL: 'C', SSH_ASKPASS_REQUIRE: 'never' },
             signal,
             read(line) {

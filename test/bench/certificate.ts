@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TlsFiles } from './task.js'
 
-/** A certificate for loopback in this folder, made when it is first asked for. */
+/** A certificate for loopback in this folder, created at the first call. */
 export function certificateIn(home: string): TlsFiles {
   const files = { cert: join(home, 'tls.crt'), key: join(home, 'tls.key'), both: join(home, 'tls.pem') }
   if (existsSync(files.both)) return files

@@ -3,10 +3,10 @@ import { median } from './statistics.js'
 
 const SHOWN = ['open', 'rs256', 'rs256-new', 'introspection']
 const [WIDTH, LEFT, RIGHT, BAR, GAP] = [760, 130, 80, 16, 6]
-// Tones between light and dark: the background is the page's own, and a picture in a page cannot know which it is.
+// Tones between light and dark, since a picture does not know the background of its page.
 const [TEXT, OTHERS, OURS] = ['#6e7781', '#8b949e', '#2f81f7']
 
-/** Processor time of a call as bars: the shorter, the better. */
+/** Draws the processor time of a call as bars: shorter is better. */
 export function chartOf({ calls }: Pick<Results, 'calls'>): string {
   const groups = SHOWN.map((row) => calls.filter((one) => one.row === row)).filter((some) => some.length > 0)
   const most = Math.max(...groups.flat().map(({ cpu }) => median(cpu)))
@@ -30,7 +30,7 @@ ${parts.join('\n')}
 `
 }
 
-/** A title that leans on the row before it is told in full. */
+/** Completes a title that refers to the row before it. */
 function titleOf([first]: readonly CallResult[], calls: readonly CallResult[]): string {
   const { row = '', title = '' } = first ?? {}
   const whole = calls.find((one) => `${one.row}-new` === row)?.title

@@ -2,74 +2,74 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { onCore, SERVED } from './cores.js'
-import { root } from './place.js'
+import { onCore, SERVER_CORE } from './cores.js'
+import { root } from './paths.js'
 import { treeOf } from './process-tree.js'
 
-/** A server under measurement, in a process of its own. */
+/** A server that the bench measures, in a process of its own. */
 export interface Contestant {
   readonly name: string
   readonly port: number
   readonly pid: number
-  /** Answers the exit code; none when it had to be killed. */
+  /** Resolves with the exit code, or with `null` when it had to be killed. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-interface Surroundings {
-  /** Its number, or a list of them as taskset reads it. */
+interface StartOptions {
+  /** The number of its core, or a list of cores as taskset reads it. */
   readonly core?: number | string
   readonly environment?: Readonly<Record<string, string>>
-  /** Where its log goes, when that is not read here. */
+  /** The file descriptor for its log, when this process does not read it. */
   readonly stderr?: number | 'pipe'
 }
 
-/** Milliseconds that a server has to come up, or to end. */
-const PATIENCE = 15_000
+/** Milliseconds for a server to start, or to end. */
+const START_TIMEOUT = 15_000
 
-/** Starts a program of this runtime; it is ready when its first line on stdout tells its address. */
-export async function announced(
+/** Starts a program of this runtime. It is ready when its first line on stdout shows its address. */
+export async function startAnnounced(
   name: string,
   argv: readonly string[],
-  surroundings: Surroundings = {},
+  options: StartOptions = {},
 ): Promise<Contestant> {
-  const child = begun([process.execPath, ...argv], surroundings)
+  const child = spawnPinned([process.execPath, ...argv], options)
   const text = await new Promise<string>((resolve, reject) => {
-    let [told, complaints] = ['', '']
+    let [output, errors] = ['', '']
     child.stderr?.on('data', (chunk) => {
-      complaints = (complaints + String(chunk)).slice(-2000)
+      errors = (errors + String(chunk)).slice(-2000)
     })
     child.stdout?.on('data', (chunk) => {
-      told += String(chunk)
-      if (/https?:\/\/\S+\s/.test(told)) resolve(told)
+      output += String(chunk)
+      if (/https?:\/\/\S+\s/.test(output)) resolve(output)
     })
-    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}\n${complaints}`)))
+    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}\n${errors}`)))
   })
   return contestant(name, Number(/https?:\/\/[^:]+:(\d+)/.exec(text)?.[1]), child)
 }
 
-/** Starts a program on the core that is measured; it is ready when it takes connections on the port. */
-export async function listening(name: string, port: number, argv: readonly string[]): Promise<Contestant> {
-  const child = begun(argv)
-  let complaints = ''
+/** Starts a program on the measured core. It is ready when it accepts connections on the port. */
+export async function startOnPort(name: string, port: number, argv: readonly string[]): Promise<Contestant> {
+  const child = spawnPinned(argv)
+  let errors = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk) => {
-      complaints = (complaints + String(chunk)).slice(-2000)
+      errors = (errors + String(chunk)).slice(-2000)
     })
   }
-  const end = performance.now() + PATIENCE
+  const end = performance.now() + START_TIMEOUT
   while (!(await accepts(port))) {
     if (child.exitCode !== null || performance.now() > end) {
       killTree(child)
-      throw new Error(`${name} did not come up\n${complaints}`)
+      throw new Error(`${name} did not start\n${errors}`)
     }
     await pause(20)
   }
   return contestant(name, port, child)
 }
 
-function begun(
+function spawnPinned(
   argv: readonly string[],
-  { core = SERVED, environment = {}, stderr = 'pipe' }: Surroundings = {},
+  { core = SERVER_CORE, environment = {}, stderr = 'pipe' }: StartOptions = {},
 ): ChildProcess {
   const [command = '', ...rest] = onCore(core, argv)
   const child = spawn(command, rest, {
@@ -77,25 +77,25 @@ function begun(
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', stderr],
   })
-  living.add(child)
-  child.once('exit', () => living.delete(child))
+  running.add(child)
+  child.once('exit', () => running.delete(child))
   return child
 }
 
-const living = new Set<ChildProcess>()
+const running = new Set<ChildProcess>()
 
-/** For a run that is broken off. */
+/** Ends all programs of a run that is interrupted. */
 export function endAll(): void {
-  for (const child of living) killTree(child)
+  for (const child of running) killTree(child)
 }
 
-/** With its children: a server's workers outlive a server that is killed. */
+/** Kills a process with its children: the workers of a killed server live on. */
 function killTree({ pid }: ChildProcess): void {
   for (const id of pid === undefined ? [] : treeOf(pid)) {
     try {
       process.kill(id, 'SIGKILL')
     } catch (error) {
-      // It has ended since it was listed.
+      // ESRCH: it has ended since it was listed.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
@@ -106,7 +106,7 @@ function contestant(name: string, port: number, child: ChildProcess): Contestant
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
     const ended = once(child, 'exit')
     child.kill(signal)
-    const late = setTimeout(() => killTree(child), PATIENCE)
+    const late = setTimeout(() => killTree(child), START_TIMEOUT)
     await ended
     clearTimeout(late)
     return child.exitCode
@@ -117,10 +117,10 @@ function contestant(name: string, port: number, child: ChildProcess): Contestant
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
-    const told = (answer: boolean) => () => {
+    const settle = (answer: boolean) => () => {
       socket.destroy()
       resolve(answer)
     }
-    socket.on('connect', told(true)).on('error', told(false))
+    socket.on('connect', settle(true)).on('error', settle(false))
   })
 }

@@ -1,23 +1,23 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
-/** The core that what is measured has for itself, and the one for the load, the target and the issuer. */
-export const [SERVED, LOADING] = [0, 1]
+/** The core of the measured server alone, and the core of the load, the target and the issuer. */
+export const [SERVER_CORE, LOAD_CORE] = [0, 1]
 
 const cores = availableParallelism()
-const pins = cores > 1 && spawnSync('taskset', ['--version']).status === 0
+const canPin = cores > 1 && spawnSync('taskset', ['--version']).status === 0
 
-/** For what may run on all of them. What starts it has left some, and it would inherit that. */
-export const EVERY = `0-${cores - 1}`
+/** For programs that may use all cores: without it they inherit the core of this process. */
+export const ALL_CORES = `0-${cores - 1}`
 
-/** A command that runs on this core, or these, only, where cores can be chosen. */
+/** A command that runs only on this core, or these cores, where taskset can choose them. */
 export function onCore(core: number | string, argv: readonly string[]): readonly string[] {
-  return pins ? ['taskset', '--cpu-list', String(core), ...argv] : argv
+  return canPin ? ['taskset', '--cpu-list', String(core), ...argv] : argv
 }
 
-/** Moves this process, and what it starts from now on, to the core of the load. */
-export function leaveServedCore(): boolean {
-  if (pins)
-    execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', String(LOADING), String(process.pid)])
-  return pins
+/** Moves this process, and every process that it starts from now on, to the core of the load. */
+export function moveToLoadCore(): boolean {
+  if (canPin)
+    execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', String(LOAD_CORE), String(process.pid)])
+  return canPin
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { ProxyKind } from './task.js'
 
-/** Whether a proxy can be started here. */
+/** Whether a proxy is installed here. */
 export function installed({ needs }: ProxyKind): boolean {
   if (needs === undefined) return true
   const { command, file } = needs

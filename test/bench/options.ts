@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util'
 
 export const HELP = `npm run bench -- [OPTIONS]
 
-Measures the built package against what is installed of HAProxy, nginx and Apache, and against the runtime itself.
+Measures the built package against Node itself, and against HAProxy, nginx and Apache where they are installed.
 
-  --quick        fewer rows, and less asked of everyone: under two minutes, for a look
-  --only WORD    only rows whose key holds the word; may be given again
+  --quick        fewer rows and shorter measurements: under two minutes
+  --only WORD    only rows whose key holds the word; may be repeated
   --list         print the keys of the rows
   --json         print the results as JSON
   --chart FILE   draw the chart of this run as SVG

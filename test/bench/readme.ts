@@ -1,45 +1,45 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { committed, root } from './place.js'
+import { committed, root } from './paths.js'
 import type { CallResult, Results } from './results.js'
 import { median } from './statistics.js'
 import { aligned, figureTable, reachTable } from './table.js'
 
-const NO_RUN = 'No run is kept here yet: `npm run bench` makes one on your machine.'
+const NO_RUN = 'No run is saved here yet: `npm run bench` makes one on your machine.'
 
-const kept = (): Results | undefined =>
+const savedResults = (): Results | undefined =>
   existsSync(committed.results) ? JSON.parse(readFileSync(committed.results, 'utf8')) : undefined
 
-/** The rows that say most of a proxy: nothing checked, a known token, a token never seen before. */
+/** The most telling rows of a proxy: no check, a known token, a new token. */
 const SHORT = ['open', 'rs256', 'rs256-new']
 
-/** The run that is kept in one table of a few rows. */
+/** The saved run, as one table of a few rows. */
 export function speed(): string {
-  const results = kept()
+  const results = savedResults()
   if (results === undefined) return NO_RUN
   const calls = results.calls.filter(({ row }) => SHORT.includes(row))
   return `Microseconds of processor time for a call, medians:\n\n${processorTime(calls)}`
 }
 
-/** The whole run that is kept. */
+/** The whole saved run. */
 export function benchmark(page: string): string {
-  const results = kept()
+  const results = savedResults()
   if (results === undefined) return NO_RUN
   const { command, renewed = [], node, cores, cpu, pinned } = results
   const later = renewed.map((each) => `, and \`${each}\` later`).join('')
   const where = `\`${command}\`${later} on Node ${node.replace('v', '')}, ${cores} cores of ${cpu}`
   const parts = [
     `<img src="${relative(join(root, dirname(page)), committed.chart)}" width="760" alt="Bars of the processor time of a call, for Sallyport, the runtime and other proxies; the table below has the numbers">`,
-    `Made by ${where}${pinned ? '; who is measured has one core for itself' : ''}. Microseconds of processor time for a call, medians:`,
+    `Made by ${where}${pinned ? '; the measured server has one core for itself' : ''}. Microseconds of processor time for a call, medians:`,
     ...tablesOf(results.calls),
-    'What Sallyport sets itself (half load has lasted half a second before its times count):',
+    'The goals of Sallyport (at half load, the first half second does not count):',
     ...reachTable(results.reach),
     `<details><summary>Streams, bodies, starts and the stdio bridge</summary>\n\n${figureTable(results.figures).join('\n\n')}\n\n</details>`,
   ]
   return parts.join('\n\n')
 }
 
-/** One table for proxies and one for the registry: they are measured against others. */
+/** One table for proxies and one for the registry, since they have different contestants. */
 function tablesOf(calls: readonly CallResult[]): string[] {
   const [registry, proxies] = [true, false].map((wanted) =>
     calls.filter(({ row }) => row.startsWith('registry') === wanted),

@@ -1,7 +1,7 @@
-/** All that a run found out, as `--json` prints it. */
+/** The results of a run, as `--json` prints them. */
 export interface Results {
   readonly command: string
-  /** Commands that have measured some rows anew since. */
+  /** Commands that have measured some rows again since. */
   readonly renewed?: readonly string[]
   readonly node: string
   readonly cpu: string
@@ -13,20 +13,20 @@ export interface Results {
   readonly missing: readonly string[]
   readonly calls: readonly CallResult[]
   readonly figures: readonly Figure[]
-  readonly reach: readonly Reached[]
+  readonly reach: readonly GoalResult[]
 }
 
 export interface CallResult {
   readonly row: string
   readonly title: string
   readonly name: string
-  /** Microseconds of processor time for a call, round by round. */
+  /** Microseconds of processor time for a call, for each round. */
   readonly cpu: readonly number[]
   readonly perSecond: number
-  /** Milliseconds, with as many calls as are answered. */
+  /** Milliseconds at full load. */
   readonly p50: number
   readonly p99: number
-  /** The same at one rate for everyone in the row: half of what Sallyport carries. */
+  /** At half load: every contestant gets half of the rate that Sallyport carries. */
   readonly atHalf?: { readonly rate: number; readonly p50: number; readonly p99: number }
   /** Bytes of memory at the end of the row. */
   readonly memory: number
@@ -41,7 +41,7 @@ export interface Figure {
   readonly unit: 'µs' | 'ms' | 'KB' | 'MB' | 'times' | 'calls/s'
 }
 
-export interface Reached {
+export interface GoalResult {
   readonly what: string
   readonly value: number
   readonly target: number

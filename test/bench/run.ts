@@ -1,19 +1,19 @@
 import { cpus, loadavg } from 'node:os'
-import { proxies } from './anchors/proxies.js'
-import { leaveServedCore } from './cores.js'
+import { createContext, FULL, QUICK } from './context.js'
+import { moveToLoadCore } from './cores.js'
+import { goalResults } from './goals.js'
 import { installed } from './installed.js'
-import { Misuse } from './misuse.js'
 import type { Options } from './options.js'
-import { reached } from './reach.js'
+import { proxies } from './proxies/all.js'
 import type { CallResult, Figure, Results } from './results.js'
 import { type Row, rows } from './rows/rows.js'
-import { createWorld, FULL, QUICK } from './world.js'
+import { UsageError } from './usage-error.js'
 
-/** Minutes that a row may take: something that hangs is a failure and not a long run. */
+/** Minutes that a row may take: a row that hangs is a failure. */
 const LIMIT = 15
 
-/** Rows that a quick run leaves out unless they are asked for: they tell least that others do not. */
-const LIKE_OTHERS = new Set([
+/** Rows that a quick run omits unless `--only` names them: other rows show almost the same. */
+const OMITTED_IF_QUICK = new Set([
   'headers',
   'tls-headers',
   'access-log',
@@ -24,32 +24,35 @@ const LIKE_OTHERS = new Set([
   'registry-get',
 ])
 
-const tell = (text: string): void => void process.stderr.write(`${text}\n`)
+const log = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** Builds, and measures the rows that were asked for. */
+/** Measures the chosen rows. */
 export async function measured({ quick, only }: Options): Promise<Results> {
   if (process.platform !== 'linux')
-    throw new Misuse('processor time is read from /proc, which Linux alone has')
+    throw new UsageError('processor time is read from /proc, which Linux alone has')
   const chosen = rows.filter(({ key }) =>
-    only.length === 0 ? !(quick && LIKE_OTHERS.has(key)) : only.some((word) => isMeant(key, word)),
+    only.length === 0 ? !(quick && OMITTED_IF_QUICK.has(key)) : only.some((word) => isMeant(key, word)),
   )
-  if (chosen.length === 0) throw new Misuse(`no row holds ${only.join(' or ')}; --list names them`)
-  // Where Debian puts servers, and where not everybody's shell looks.
+  if (chosen.length === 0) throw new UsageError(`no row holds ${only.join(' or ')}; --list names them`)
+  // Debian installs servers there, which is not in every user's PATH.
   process.env['PATH'] += ':/usr/sbin'
-  // Node 20 reads these certificates whenever it starts, which takes longer than the start itself: ratios to that would flatter.
+  // Node 20 reads these certificates at every start, longer than the start itself takes, which would improve our
+  // ratios.
   delete process.env['NODE_EXTRA_CA_CERTS']
   const missing = proxies.flatMap((proxy) =>
     installed(proxy) || proxy.needs === undefined
       ? []
       : [`${proxy.name} is not installed: apt-get install ${proxy.needs.packages}`],
   )
-  for (const line of missing) tell(line)
+  for (const line of missing) log(line)
   const [busy = 0] = loadavg()
   if (busy > 0.5)
-    tell(`others use this machine (load ${busy.toFixed(1)}): look at ratios only, and at those with doubt`)
+    log(
+      `other programs use this machine (load ${busy.toFixed(1)}): only the ratios count, and they are less exact`,
+    )
 
-  const pinned = leaveServedCore()
-  const found = await ask(chosen, quick)
+  const pinned = moveToLoadCore()
+  const found = await measureRows(chosen, quick)
   return {
     command: commandOf(quick, only),
     node: process.version,
@@ -59,7 +62,7 @@ export async function measured({ quick, only }: Options): Promise<Results> {
     busy,
     missing,
     ...found,
-    reach: reached(found),
+    reach: goalResults(found),
   }
 }
 
@@ -68,23 +71,26 @@ function commandOf(quick: boolean, only: readonly string[]): string {
   return ['npm run bench', ...(flags.length > 0 ? ['--', ...flags] : [])].join(' ')
 }
 
-/** A word is the key of a row, or stands in the keys of several. */
+/** Whether a word is the key of this row, or a part of it and no key itself. */
 function isMeant(key: string, word: string): boolean {
   return rows.some((row) => row.key === word) ? key === word : key.includes(word)
 }
 
-async function ask(chosen: readonly Row[], quick: boolean): Promise<Pick<Results, 'calls' | 'figures'>> {
-  const world = await createWorld(quick ? QUICK : FULL)
+async function measureRows(
+  chosen: readonly Row[],
+  quick: boolean,
+): Promise<Pick<Results, 'calls' | 'figures'>> {
+  const context = await createContext(quick ? QUICK : FULL)
   const found = { calls: [] as CallResult[], figures: [] as Figure[] }
   try {
     for (const [index, row] of chosen.entries()) {
-      tell(`${index + 1} of ${chosen.length}: ${row.key}`)
-      const { calls = [], figures = [] } = await withinLimit(row, row.measure(world))
+      log(`${index + 1} of ${chosen.length}: ${row.key}`)
+      const { calls = [], figures = [] } = await withinLimit(row, row.measure(context))
       found.calls.push(...calls)
       found.figures.push(...figures)
     }
   } finally {
-    world.close()
+    context.close()
   }
   return found
 }
@@ -92,7 +98,7 @@ async function ask(chosen: readonly Row[], quick: boolean): Promise<Pick<Results
 function withinLimit<Value>({ key }: Row, work: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const late = (): void =>
-      reject(new Misuse(`${key} is not over after ${LIMIT} minutes: is the machine busy?`))
+      reject(new UsageError(`${key} has not ended after ${LIMIT} minutes: is the machine busy?`))
     const timer = setTimeout(late, LIMIT * 60_000)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })

@@ -1,12 +1,12 @@
-import { haproxy } from './anchors/haproxy.js'
-import { floor } from './anchors/own.js'
-import type { CallResult, Figure, Reached, Results } from './results.js'
+import { haproxy } from './proxies/haproxy.js'
+import { floor } from './proxies/own.js'
+import type { CallResult, Figure, GoalResult, Results } from './results.js'
 import { median, ratio } from './statistics.js'
 
-/** The results as a person reads them; what is printed is Markdown too. */
+/** The results as Markdown. */
 export function asText(results: Results): string {
   const { node, cores, cpu, pinned, busy, command } = results
-  const where = `\`${command}\`, Node ${node}, ${cores} cores of ${cpu}${pinned ? ', one for what is measured' : ''}, load ${busy.toFixed(1)} before`
+  const where = `\`${command}\`, Node ${node}, ${cores} cores of ${cpu}${pinned ? ', one for the measured server' : ''}, load ${busy.toFixed(1)} before`
   const parts = [
     where,
     ...callTables(results.calls),
@@ -63,7 +63,7 @@ export function figureTable(figures: readonly Figure[]): string[] {
   return [aligned([['', '', 'value'], ...lines])]
 }
 
-export function reachTable(reach: readonly Reached[]): string[] {
+export function reachTable(reach: readonly GoalResult[]): string[] {
   if (reach.length === 0) return []
   const lines = reach.map(({ what, value, target, unit, held }) => [
     what,
@@ -77,7 +77,7 @@ export function reachTable(reach: readonly Reached[]): string[] {
 const shown = (value: number, unit: Figure['unit']): string =>
   unit === 'times' ? `${value.toFixed(2)} times` : `${value.toFixed(unit === 'ms' ? 2 : 1)} ${unit}`
 
-/** A Markdown table whose columns are as wide as they need to be: the first to the left, the others to the right. */
+/** A Markdown table with aligned columns: the first to the left, the others to the right. */
 export function aligned([head = [], ...lines]: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
     Math.max(3, ...[head, ...lines].map((line) => line[column]?.length ?? 0)),

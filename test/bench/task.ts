@@ -1,15 +1,15 @@
 import type { Issuer } from '#kit/issuer.js'
 import type { Contestant } from './contestant.js'
 
-/** What a proxy in front of the target has to do. Each contestant is told it in its own words. */
+/** The work of a proxy in front of the target. Each contestant has its own configuration for it. */
 export interface Task {
   readonly target: number
   readonly incoming?: Incoming
   readonly bearer?: string
   readonly headers: Readonly<Record<string, string>>
-  /** Exchanges the caller's token for one of the target. */
+  /** The proxy exchanges the caller's token for one of the target. */
   readonly exchange?: boolean
-  /** Callers speak https. */
+  /** Callers connect over https. */
   readonly tls?: TlsFiles
 }
 
@@ -27,9 +27,9 @@ export type Incoming =
 /** A kind of proxy. */
 export interface ProxyKind {
   readonly name: string
-  /** What has to be installed, and the Debian packages that have it; nothing for what comes with this package. */
+  /** The program that must be installed, and its Debian packages; undefined when it comes with this package. */
   readonly needs?: { readonly command: string; readonly file?: string; readonly packages: string }
   can(task: Task): boolean
-  /** Starts one with its files in this folder. */
+  /** Starts a proxy of this kind, with its files in this folder. */
   start(task: Task, home: string): Promise<Contestant>
 }

@@ -17,7 +17,7 @@ function moduleOf(source: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`
 }
 
-/** The files that a program has loaded when it is ready, or at its end. */
+/** The files that a program has loaded when it is ready, or when it has ended. */
 async function filesOf(t: TestContext, argv: readonly string[]): Promise<readonly string[]> {
   const { PATH = '' } = process.env
   const command = [process.execPath, '--no-warnings', '--import', moduleOf(registering), bin, ...argv]
@@ -33,7 +33,7 @@ async function filesOf(t: TestContext, argv: readonly string[]): Promise<readonl
 
 const target = ['--target-uri', 'http://127.0.0.1:1/mcp']
 
-test('a bridge that only forwards starts without what only others need', async (t) => {
+test('a bridge that only forwards loads no HTTP client, metrics, YAML or validation package', async (t) => {
   const files = await filesOf(t, ['proxy', 'stdio', 'name', ...target])
   const heavy = /\/(?:node_modules\/(?:undici|prom-client|yaml|ajv)\/|parts\/(?:document|balanced)-)/
   assert.deepEqual(
@@ -42,7 +42,7 @@ test('a bridge that only forwards starts without what only others need', async (
   )
 })
 
-test('help comes without what only gateways need', async (t) => {
+test('help and completion load no part of the gateway', async (t) => {
   for (const argv of [['--help'], ['proxy', '--help'], ['completion', 'bash']]) {
     const files = await filesOf(t, argv)
     assert.deepEqual(

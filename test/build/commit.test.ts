@@ -7,21 +7,21 @@ import { folder } from '#kit/folder.js'
 
 const script = join(import.meta.dirname, '../../.build/commit.mjs')
 
-/** What a build in this folder takes for its commit. */
-function commitOf(place: string, environment: Readonly<Record<string, string>> = {}): unknown {
+/** The commit that a build in this folder finds. */
+function commitOf(directory: string, environment: Readonly<Record<string, string>> = {}): unknown {
   const code = `import { commitOf } from ${JSON.stringify(script)}; console.log(JSON.stringify(commitOf('.') ?? null))`
   const { PATH = '' } = process.env
   const env = { PATH, ...environment }
   return JSON.parse(
     execFileSync(process.execPath, ['--input-type=module', '-e', code], {
-      cwd: place,
+      cwd: directory,
       env,
       encoding: 'utf8',
     }),
   )
 }
 
-test('a build knows the commit of its checkout, and none in a tarball, in a repository of others, or without git', (t) => {
+test('a build finds the commit of its checkout, and none in a tarball, in another repository, or without git', (t) => {
   const home = folder(t, { file: 'a' })
   assert.equal(commitOf(home), null)
 
@@ -45,5 +45,5 @@ test('a build knows the commit of its checkout, and none in a tarball, in a repo
   assert.equal(commitOf(unpacked), null)
   assert.equal(commitOf(unpacked, { GIT_DIR: join(home, '.git') }), null)
   assert.equal(commitOf(home, { PATH: '/nowhere' }), null)
-  assert.equal(commitOf(unpacked, { SALLYPORT_COMMIT: 'told' }), 'told')
+  assert.equal(commitOf(unpacked, { SALLYPORT_COMMIT: 'given' }), 'given')
 })

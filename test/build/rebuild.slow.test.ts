@@ -11,7 +11,7 @@ import { spawned } from '#kit/spawned.js'
 const root = join(import.meta.dirname, '../..')
 const SOURCES = ['core', 'plugins', 'cli', 'examples', 'test/kit', '.build', 'package.json', 'tsconfig.json']
 
-/** A checkout of its own, with the packages of this one. */
+/** A copy of the sources, with the packages of this checkout. */
 function checkout(t: TestContext): string {
   const home = folder(t)
   for (const path of SOURCES) cpSync(join(root, path), join(home, path), { recursive: true })
@@ -21,12 +21,12 @@ function checkout(t: TestContext): string {
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-test('a gateway finds what it imports late, whatever is built, called or linked beside it', async (t) => {
+test('a running gateway still loads its plugins after a new build, a call and a link of its checkout', async (t) => {
   const home = checkout(t)
-  const surroundings = { PATH: process.env['PATH'] ?? '', HOME: folder(t) }
+  const environment = { PATH: process.env['PATH'] ?? '', HOME: folder(t) }
   const called = (command: string, argv: readonly string[], more: NodeJS.ProcessEnv = {}): string =>
-    execFileSync(command, argv, { cwd: home, env: { ...surroundings, ...more }, encoding: 'utf8' })
-  // The commit is in a file that every other one imports.
+    execFileSync(command, argv, { cwd: home, env: { ...environment, ...more }, encoding: 'utf8' })
+  // The commit is in a file that every other file imports.
   const build = (commit: string) =>
     called('npm', ['run', 'build', '--silent', '--', '--no-types'], { SALLYPORT_COMMIT: commit })
   build('a')
@@ -42,7 +42,7 @@ test('a gateway finds what it imports late, whatever is built, called or linked 
   const config = join(folder(t, { 'list.json': list([]) }), 'list.json')
   const gateway = spawned(t, [process.execPath, 'cli/bin.js', 'run', '--config', config], {
     cwd: home,
-    env: surroundings,
+    env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const main = await eventually(() => /http:\S+/.exec(gateway.output.stdout)?.[0], 30)
@@ -53,7 +53,7 @@ test('a gateway finds what it imports late, whatever is built, called or linked 
   const after = readdirSync(join(home, 'dist/parts'))
   assert.ok(
     after.some((part) => !before.includes(part)),
-    'nothing was built anew',
+    'the second build wrote no new file',
   )
 
   writeFileSync(config, list([{ use: 'credential/static-bearer', with: { token: 'late' } }]))

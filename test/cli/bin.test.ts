@@ -47,7 +47,7 @@ test('help goes to stdout and exits with 0', async (t) => {
   }
 })
 
-test('in a pipe nothing is coloured', async (t) => {
+test('output in a pipe has no colours', async (t) => {
   const { stdout } = await run(t, ['proxy', '--help'])
   const { stderr } = await run(t, ['proxy', '--nonsense'])
 
@@ -58,7 +58,7 @@ test('the version is a line of its own', async (t) => {
   assert.match((await run(t, ['--version'])).stdout, /^\d+\.\d+\.\d+\S*\n$/)
 })
 
-test('mistakes are a line each on stderr, and exit with 2', async (t) => {
+test('each mistake is a line on stderr, and the exit code is 2', async (t) => {
   const { code, stdout, lines } = await run(t, ['proxy', '--port', 'x', '--tarpet-uri=hunter2', '--debug=2'])
 
   assert.equal(code, 2)
@@ -68,7 +68,7 @@ test('mistakes are a line each on stderr, and exit with 2', async (t) => {
   assert.ok(!lines.join().includes('hunter2'))
 })
 
-test('mistakes of a flag and between flags are told at once, those of a plugin after them, without a file too', async (t) => {
+test('mistakes of a flag and between flags are reported together, and mistakes of a plugin after them', async (t) => {
   const start = ['proxy', 'x', '--target-uri=https://mcp.example/']
   const ofPlugin = '--remote-forward-headers=Host=x'
   const proxy = await run(t, [...start, '--port=x', '--allowed-origins=x', ofPlugin])
@@ -84,7 +84,7 @@ test('mistakes of a flag and between flags are told at once, those of a plugin a
   assert.equal(registry.lines.length, 1)
 })
 
-test('no command is a mistake', async (t) => {
+test('a command line without a command is a mistake', async (t) => {
   assert.equal((await run(t, [])).code, 2)
   assert.equal((await run(t, ['nonsense'])).code, 2)
 })
@@ -96,7 +96,7 @@ test('a control character in a flag neither breaks its line nor reaches the term
   assert.ok(!lines.join().includes('\u001b'))
 })
 
-test('the preset programs are the program with their command', () => {
+test('a preset program is the main program with its command', () => {
   const alone = startedBin('bin-proxy', ['name', '--port', 'x'])
   const whole = startedBin('bin', ['proxy', 'name', '--port', 'x'])
 
@@ -107,7 +107,7 @@ test('the preset programs are the program with their command', () => {
   assert.equal(startedBin('bin-proxy', ['tunnel', '--target-uri', 'https://a']).status, 2)
 })
 
-test('the environment is read', async (t) => {
+test('variables set options', async (t) => {
   const { code, stderr } = await run(t, ['registry'], { SALLYPORT_AUTH_MODE: 'open' })
 
   assert.equal(code, 2)
@@ -128,7 +128,7 @@ test('help and version load no command and none of the heavy packages', () => {
   }
 })
 
-test('an old Node is told so in one line, before anything else is loaded', () => {
+test('on an old Node the program says so in one line, before it loads anything else', () => {
   for (const version of ['20.18.3', '8.0.0']) {
     const old = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`
     const { status, stdout, stderr } = evaluate(`${old}; await import('${pathToFileURL(bin)}')`)
@@ -140,7 +140,7 @@ test('an old Node is told so in one line, before anything else is loaded', () =>
   }
 })
 
-test('what fails unexpectedly is one line, and its stack is for --debug', async () => {
+test('an unexpected error is one line, and --debug adds its stack', async () => {
   const printed = async (error: Error, debug: boolean) => {
     const { io, output } = testIo()
     return { code: await printError(error, io, debug), ...output }
@@ -162,7 +162,7 @@ test('what fails unexpectedly is one line, and its stack is for --debug', async 
   assert.deepEqual(refused, { code: 2, stdout: '', stderr: 'a: b\nc: d\n' })
 })
 
-test('a plugin that ends the process is no success', (t) => {
+test('a plugin that ends the process causes a failure exit code', (t) => {
   const root = folder(t, {
     'ends.mjs': 'process.exit(0)',
     'ends-later.mjs': `
@@ -170,8 +170,7 @@ test('a plugin that ends the process is no success', (t) => {
       export default { name: 'ends', api: 1, setup }`,
     'throws.mjs': `setImmediate(() => { throw new Error('out of reach') }); await new Promise(() => {})`,
   })
-  const sentence =
-    /^sallyport: the process has ended \(code (\d+)\) before it was done: a plugin calls process\.exit\n/m
+  const sentence = /^sallyport: the process ended early \(code (\d+)\): a plugin called process\.exit\n/m
   const ended = (command: string, plugin: string) => {
     const file = join(root, 'gateway.yaml')
     writeFileSync(file, `plugins: [{ use: ./${plugin}.mjs }]\n`)

@@ -31,7 +31,7 @@ const warning = /"warn".*this process may have (\d+) files and connections open 
 const fewest = process.versions.node.startsWith('26.') ? 22 : 21
 const limits = [fewest, 24, 28, 32, 48, 64, 96, 256]
 
-test('too few files for the next step are told in words, whichever step it is', async (t) => {
+test('at every step, too few open files are reported in a sentence', async (t) => {
   const home = folder(t)
   const settings = {
     address: '127.0.0.1:0',
@@ -64,7 +64,7 @@ test('too few files for the next step are told in words, whichever step it is', 
   assert.deepEqual(seen, new Set([false, true]), 'some are too few, and some are enough')
 })
 
-test('with as many files as usual nothing is said of them', async () => {
+test('with enough open files nothing is reported about them', async () => {
   const { code, complaint } = await started(4_096, [
     ...['proxy', 'x', '--target-uri', 'http://127.0.0.1:1/mcp', '--port', '0'],
   ])

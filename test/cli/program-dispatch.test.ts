@@ -12,7 +12,7 @@ function read(argv: readonly string[]) {
 
 const target = ['--target-uri', 'https://target.example']
 
-test('a subcommand is found wherever the flags stand, and sade finds the same', async () => {
+test('the parser finds a subcommand at any position of the flags, and sade finds the same one', async () => {
   for (const argv of [
     ['proxy', 'stdio', 'foo', ...target],
     ['proxy', ...target, 'stdio', 'foo'],
@@ -27,10 +27,10 @@ test('a subcommand is found wherever the flags stand, and sade finds the same', 
   }
 })
 
-test('a subcommand without its name has no name', () => {
+test('a subcommand without a server name has no server name', () => {
   assert.deepEqual(placesOf(read(['proxy', 'stdio', ...target])), ['SERVER_NAME'])
 })
 
-test('a subcommand word after the name is one word too many', () => {
+test('a subcommand word after the server name is one argument too many', () => {
   assert.deepEqual(placesOf(read(['proxy', 'foo', 'stdio', ...target])), ['SERVER_NAME'])
 })

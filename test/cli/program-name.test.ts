@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { programCommand, programName, shellQuoted } from '#cli/program-name.js'
 import { folder } from '#kit/folder.js'
 
-test('what is installed is called as it was, when that works in another terminal too', (t) => {
+test('the program is named as it was called, when that works in another terminal too', (t) => {
   const home = folder(t, { 'package/bin.js': '' })
   const [program, bin] = [join(home, 'package/bin.js'), join(home, 'bin')]
   mkdirSync(bin)
@@ -22,7 +22,7 @@ test('what is installed is called as it was, when that works in another terminal
     assert.deepEqual(programCommand(started, environment), [process.execPath, program])
 })
 
-test('another program of the same name that stands first in the path is not taken for this one', (t) => {
+test('another program of the same name, earlier in the path, does not count as this one', (t) => {
   const home = folder(t, { 'package/bin.js': '', 'first/sallyport': '' })
   const program = join(home, 'package/bin.js')
   mkdirSync(join(home, 'second'))

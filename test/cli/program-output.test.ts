@@ -11,7 +11,7 @@ const { PATH = '', HOME = '' } = process.env
 const env = { PATH, HOME }
 const full = (): number => openSync('/dev/full', 'w')
 
-test('an output that cannot be written is told in a line, with exit code 1', () => {
+test('a failing stdout is reported in a line, with exit code 1', () => {
   for (const argv of [['--help'], ['schema', 'run']]) {
     const { status, stderr } = spawnSync(process.execPath, [bin, ...argv], {
       env,
@@ -20,7 +20,10 @@ test('an output that cannot be written is told in a line, with exit code 1', () 
     })
 
     assert.equal(status, 1, argv.join(' '))
-    assert.equal(stderr, 'sallyport: cannot write to standard output (ENOSPC): the rest of it is missing\n')
+    assert.equal(
+      stderr,
+      'sallyport: cannot write to standard output (ENOSPC): the rest of the output is missing\n',
+    )
   }
 })
 
@@ -35,7 +38,7 @@ test('a reader that has read enough is no failure', async () => {
   }
 })
 
-test('mistakes that cannot be told keep their exit code', (t) => {
+test('mistakes keep their exit code when stderr fails', (t) => {
   const file = join(folder(t), 'missing.yaml')
   for (const argv of [['--nonsense'], ['registry', '--config', file]]) {
     const { status } = spawnSync(process.execPath, [bin, ...argv], { env, stdio: ['ignore', 'pipe', full()] })
@@ -58,7 +61,7 @@ export default definePlugin({
 })
 `
 
-test('everything that is wrong is told to whoever reads slowly, before the process ends', async (t) => {
+test('a slow reader of stderr gets all problems before the process ends', async (t) => {
   const home = folder(t)
   writeFileSync(join(home, 'faulty.mjs'), faulty)
   writeFileSync(join(home, 'run.json'), JSON.stringify({ plugins: [{ use: './faulty.mjs' }] }))

@@ -12,7 +12,7 @@ function read(argv: readonly string[], environment: Record<string, string> = {},
   return logOptions(invocation, usual)
 }
 
-test('the level and the form of the log are what the flags or the variables say', () => {
+test('flags and variables set the level and the format of the log', () => {
   assert.deepEqual(read([]), { level: 'info' })
   assert.deepEqual(read([], {}, 'error'), { level: 'error' })
   assert.deepEqual(read(['--log-level=warn', '--log-format=json'], {}, 'error'), {
@@ -27,7 +27,7 @@ test('the level and the form of the log are what the flags or the variables say'
   })
 })
 
-test('every command that boots a list has them, and refuses what they do not know', () => {
+test('every command that boots a list has the log flags, and refuses unknown values', () => {
   const booting = commands.filter(({ groups }) =>
     groups.some(({ options }) => options.some(({ name }) => name === 'print-plugins')),
   )
@@ -45,7 +45,7 @@ test('every command that boots a list has them, and refuses what they do not kno
   }
 })
 
-test('a proxy in a pipe logs as it is told, its workers too', async (t) => {
+test('a proxy in a pipe and its workers log as the flags say', async (t) => {
   const argv = ['proxy', 'x', '--target-uri', 'http://127.0.0.1:9/', '--access-log', 'all']
   const started = (...more: readonly string[]) => program(t, [...argv, ...more])
   const [json, pretty, quiet, workers] = [
@@ -74,7 +74,7 @@ test('a proxy in a pipe logs as it is told, its workers too', async (t) => {
   }
 })
 
-test('what is wrong with certificates and trusted proxies of a proxy is told at once, by its flags', async (t) => {
+test('mistakes of certificates and trusted proxies are reported together, at their flags', async (t) => {
   const wrong = program(t, [
     'proxy',
     'x',

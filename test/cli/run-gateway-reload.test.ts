@@ -12,7 +12,7 @@ import { program } from '#kit/program.js'
 
 const skip = process.platform === 'win32' && 'no mkfifo'
 
-test('of two reloads the later one is in force, also where a slow file has held up the earlier one', {
+test('the later of two reloads is in force, also when a slow file delays the earlier one', {
   skip,
 }, async (t) => {
   const [first, held, last] = await Promise.all(
@@ -45,13 +45,14 @@ test('of two reloads the later one is in force, also where a slow file has held 
   await slow.close()
 
   await eventually(
-    () => (gateway.output.stderr.match(/is in force|takes its place/g)?.length === 2 ? true : undefined),
+    () =>
+      gateway.output.stderr.match(/is in force|a later reload replaces it/g)?.length === 2 ? true : undefined,
     20,
   )
   assert.equal(await answer(), 'last')
 })
 
-test('a gateway that is asked to reload while it still reads its file starts', { skip }, async (t) => {
+test('a gateway that gets SIGHUP while it still reads its file starts', { skip }, async (t) => {
   const target = await listening(t, (_request, response) => response.end('here'))
   const home = folder(t, { 'proxy.yaml': `targetUri: \${file:pipe}\nport: 0\n` })
   const pipe = join(home, 'pipe')
@@ -65,7 +66,7 @@ test('a gateway that is asked to reload while it still reads its file starts', {
   assert.equal(await (await fetch(await gateway.ready())).text(), 'here')
 })
 
-test('a gateway that is asked to reload while its plugins start says that it does not, and starts', {
+test('a gateway that gets SIGHUP while its plugins start logs that it does not reload, and starts', {
   skip,
 }, async (t) => {
   const target = await listening(t, (_request, response) => response.end('here'))
@@ -91,7 +92,7 @@ test('a gateway that is asked to reload while its plugins start says that it doe
   assert.equal(await (await fetch(await gateway.ready())).text(), 'here')
 })
 
-test('a configuration from a pipe is in force, and a reload says that it cannot be read again', {
+test('a configuration from a pipe is in force, and a reload logs that it cannot be read again', {
   skip,
 }, async (t) => {
   const target = await listening(t, (_request, response) => response.end('here'))

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { twoFreePorts } from '#kit/free-port.js'
-import { balanced, noHaproxy } from '#kit/haproxy.js'
+import { noHaproxy, startHaproxy } from '#kit/haproxy.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
@@ -62,7 +62,7 @@ async function answerOf(asked: ClientRequest): Promise<Answer> {
   return { status: response.statusCode, servedBy: response.headers['x-served-by'], body }
 }
 
-/** Callers that post one body after the other, until they are told to stop. */
+/** Callers that post one body after the other, until they are stopped. */
 function load(url: string, callers: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: callers })
   const failures: unknown[] = []
@@ -111,7 +111,7 @@ test('two gateways behind HAProxy are restarted in turn, and no request fails', 
   ]
   const running = new Map(gateways.map((each) => [each, each.start()]))
   for (const each of running.values()) await each.ready()
-  const balancer = await balanced(t, url, gateways)
+  const balancer = await startHaproxy(t, url, gateways)
   const is = (state: RegExp, { name }: Gateway) =>
     eventually(async () => state.test((await balancer.status(name)) ?? '') || undefined, 60)
   for (const each of gateways) await is(/^UP/, each)

@@ -17,7 +17,7 @@ interface Started {
   readonly internal: string
 }
 
-/** A registry whose source cannot be read, and who knocks without a token is refused. */
+/** A registry whose source cannot be read, and that refuses a caller without a token. */
 async function registry(t: TestContext, stderr: number): Promise<Started> {
   const home = folder(t)
   const internal = `127.0.0.1:${await freePort()}`
@@ -74,7 +74,7 @@ const metric = async (internal: string, name: string): Promise<number> => {
   return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
 }
 
-test('with a full disk behind stderr callers are refused as ever, and lines that are missing count', async (t) => {
+test('with a full disk behind stderr callers are still refused, and missing lines are counted', async (t) => {
   const { child, url, internal } = await registry(t, openSync('/dev/full', 'w'))
 
   for (let index = 0; index < 100; index++) {
@@ -103,7 +103,7 @@ export default {
 }
 `
 
-test('while nobody reads stderr requests are answered, and a stop ends the process', async (t) => {
+test('without a reader of stderr requests are answered, and a stop ends the process', async (t) => {
   const home = folder(t)
   const plugins = [listen, { use: 'auth/anonymous' }, { use: './noisy.mjs' }]
   writeFileSync(join(home, 'run.json'), JSON.stringify({ plugins }))

@@ -23,7 +23,7 @@ async function proxy(t: TestContext, argv: readonly string[], environment = {}) 
 
 for (const argv of [[], ['--workers', '2']]) {
   const name = ['a gateway', ...argv].join(' ')
-  test(`${name} that is stopped serves on, is not ready, reads nothing again, and ends at the second signal`, async (t) => {
+  test(`${name}, once stopped, still serves, is not ready, does not reload, and ends at the second signal`, async (t) => {
     const {
       process: child,
       until,
@@ -49,12 +49,12 @@ for (const argv of [[], ['--workers', '2']]) {
     await eventually(() => workers.every(([, pid]) => !lives(Number(pid))) || undefined)
   })
 
-  test(`${name} gets no inspector by SIGUSR1, through which other users of the machine would read its secrets`, async (t) => {
+  test(`${name} opens no inspector on SIGUSR1, since other users of the machine could read its secrets`, async (t) => {
     const { process: child, ended, output } = await proxy(t, argv)
     const workers = [...output.stderr.matchAll(/"pid":(\d+),"msg":"a worker is ready"/g)]
     for (const pid of [child.pid, ...workers.map(([, pid]) => pid)]) process.kill(Number(pid), 'SIGUSR1')
-    const told = () => [...output.stderr.matchAll(/SIGUSR1 opens no inspector|Debugger listening/g)]
-    await eventually(() => told().length === 1 + workers.length || undefined, 60)
+    const reported = () => [...output.stderr.matchAll(/SIGUSR1 opens no inspector|Debugger listening/g)]
+    await eventually(() => reported().length === 1 + workers.length || undefined, 60)
     child.kill('SIGTERM')
     assert.equal(await ended(), 0)
     assert.doesNotMatch(output.stderr, /Debugger listening/)
@@ -72,7 +72,7 @@ test('the drain delay is 5 s in Kubernetes, and nothing elsewhere', async (t) =>
   assert.doesNotMatch(outside.output.stderr, /not ready any more/)
 })
 
-test('nobody has to wait who stops a start', async (t) => {
+test('a stop during the start takes effect at once', async (t) => {
   const list = `
     - { use: listen/http, with: { address: 127.0.0.1:0, drainDelay: 1h } }
     - { use: ./hangs.mjs }`
@@ -93,7 +93,7 @@ test('nobody has to wait who stops a start', async (t) => {
   }
 })
 
-test('an interrupt at a terminal is not delayed', { skip: noTerminal }, async (t) => {
+test('an interrupt at a terminal has no drain delay', { skip: noTerminal }, async (t) => {
   const argv = ['proxy', 'notes', '--target-uri', await closedPort(), ...LONG]
   // `exec`: a shell that waits for the program would itself end by the interrupt.
   const command = ['exec', process.execPath, bin, ...argv].join(' ')
@@ -116,7 +116,7 @@ for (const argv of [[], ['--workers', '2']]) {
       - { use: listen/http, with: { address: 127.0.0.1:0 } }
       - { use: ./warns.mjs }`
     const config = join(folder(t, { 'gateway.yaml': list, 'warns.mjs': warns }), 'gateway.yaml')
-    const told = async (environment: Record<string, string>) => {
+    const reported = async (environment: Record<string, string>) => {
       const running = startedProgram(t, ['run', '--config', config, ...argv], { environment, patience: 60 })
       await running.ready()
       running.stop()
@@ -124,9 +124,9 @@ for (const argv of [[], ['--workers', '2']]) {
       const lines = running.output.stderr.trimEnd().split('\n')
       return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'Node warns')
     }
-    const [{ level, err } = {}] = await told({})
+    const [{ level, err } = {}] = await reported({})
     assert.equal(level, 'warn')
     assert.equal(err?.message, 'soon to be gone')
-    assert.deepEqual(await told({ NODE_NO_WARNINGS: '1' }), [])
+    assert.deepEqual(await reported({ NODE_NO_WARNINGS: '1' }), [])
   })
 }

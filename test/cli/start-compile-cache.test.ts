@@ -8,7 +8,7 @@ import { startedProgram } from '#kit/started-program.js'
 
 const skip = !('enableCompileCache' in nodeModule) && 'this Node keeps no compiled code'
 
-test('compiled code is kept where nobody else may write, and is not taken from where they may', {
+test('compiled code is stored only in a folder that other users cannot write', {
   skip,
 }, async (t) => {
   const HOME = folder(t)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { printable } from '#cli/terminal.js'
 
-test('what could command a terminal or turn text around is shown by its code', () => {
+test('control and bidirectional characters are shown as codes', () => {
   assert.equal(
     printable('a\n\u001b[31mb\u0085 \u202ec\u2066\u2028\u2029'),
     'a\\x0a\\x1b[31mb\\x85 \\u202ec\\u2066\\u2028\\u2029',
@@ -11,7 +11,7 @@ test('what could command a terminal or turn text around is shown by its code', (
   assert.equal(printable('ä 名 \u{1f600} \\'), 'ä 名 \u{1f600} \\')
 })
 
-test('whatever a text holds, it is one line that no terminal obeys', () => {
+test('any text becomes one line without commands to the terminal', () => {
   const unit = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 1 }),
     fc.constantFrom('\u2028', '\u200e', '\u061c', '\u009b'),

@@ -10,7 +10,7 @@ import { type Kind, type Origin, thirdParty } from './third-party.js'
 
 type Place = 'added' | 'before' | 'after' | 'replaces'
 
-/** A plugin of a third party in a list: where it comes from, its place there, the entry of that place, and its options. */
+/** A third-party plugin in a list: its source, its position, the entry beside it, and its options. */
 export type Row = readonly [kind: Kind, origin: Origin, place: Place, neighbour?: string, options?: object]
 
 /** Every secret of the settings: the printed list has it as ***. */
@@ -213,8 +213,8 @@ export async function lookAtEdge({ started, home }: Running, path: string, token
 /** An issuer that publishes its keys alone. */
 export async function withoutDiscovery(t: TestContext) {
   const issuer = await issuing(t)
-  issuer.faults.set(issuer.places.discovery, (_request, response) => response.writeHead(404).end())
-  return { issuer, keys: issuer.origin + issuer.places.keys, token: await issuer.jwt() }
+  issuer.faults.set(issuer.paths.discovery, (_request, response) => response.writeHead(404).end())
+  return { issuer, keys: issuer.origin + issuer.paths.keys, token: await issuer.jwt() }
 }
 
 /** The tunnel of a third party, kept open, and its address in the guard. */

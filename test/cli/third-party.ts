@@ -55,7 +55,7 @@ const VALUES = {
   PublicationStore: `{
     open: (source) => {
       note('opened ' + source)
-      return { place: 'own', read: async () => ({ kind: 'whole', payloads: [], revision: () => '1' }), watch: () => () => {} }
+      return { location: 'own', read: async () => ({ kind: 'whole', payloads: [], revision: () => '1' }), watch: () => () => {} }
     },
   }`,
   PublicPath: `options.path`,
@@ -70,7 +70,7 @@ const VALUES = {
   })()`,
   Source: `{
     name: 'own',
-    place: 'own',
+    location: 'own',
     fetch: async () => ({ kind: 'whole', payloads: [Buffer.from('${document('of-the-source')}')] }),
   }`,
   StateStore: `{

@@ -7,7 +7,7 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { type Installed, installed } from './installed.js'
 import { sdkServer } from './sdk-server/http.js'
 
-// Clients that people use: what they see through the proxy is what they see without it.
+// Popular clients must see the same through the proxy as without it.
 const REMOTE = 'mcp-remote'
 const INSPECTOR = '@modelcontextprotocol/inspector'
 const VERSIONS: readonly string[] = [`${REMOTE}@0.15.1`, `${INSPECTOR}@2.12.0`]
@@ -17,7 +17,7 @@ type Seen = Readonly<Record<'tools' | 'called', unknown>>
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** mcp-remote speaks the protocol on its standard streams, as the clients do that start it. */
+/** Calls mcp-remote over its standard streams, as an MCP client does. */
 async function remote(tools: Installed, url: string): Promise<Seen> {
   const [command, path] = tools.command(REMOTE)
   const args = [path, url, '--transport', 'http-only']
@@ -54,7 +54,7 @@ try {
     assert.deepEqual(through, direct, name)
     assert.match(JSON.stringify(through.called), /This is a simple text response/)
     const count = JSON.stringify(through.tools).split('"name":"test_').length - 1
-    print(`${name}: ${count} tools and a call, the same direct and through the proxy`)
+    print(`${name}: ${count} tools and a call, the same directly and through the proxy`)
   }
 } finally {
   await running.stop()

@@ -7,7 +7,8 @@ import { z } from 'zod'
 import { listen } from '#kit/plugin.js'
 import { installed } from './installed.js'
 
-// The official suite's enterprise-managed authorization, through a gateway that has its context as options.
+// The official suite's scenario of enterprise-managed authorization, through a gateway with the context of the suite as
+// its options.
 // `npm run conformance:enterprise` starts the suite, which starts this file again as the client under test.
 const SUITE = '@modelcontextprotocol/conformance'
 const VERSION = '0.2.0-alpha.12'
@@ -23,9 +24,9 @@ const Context = z.object({
 const Document = z.object({ authorization_servers: z.array(z.string()).min(1) })
 const Metadata = z.object({ issuer: z.string(), token_endpoint: z.string() })
 
-const given = process.env['MCP_CONFORMANCE_CONTEXT']
-if (given === undefined) process.exitCode = await suite()
-else await callThrough(process.argv.at(-1) ?? '', JSON.parse(given))
+const suiteContext = process.env['MCP_CONFORMANCE_CONTEXT']
+if (suiteContext === undefined) process.exitCode = await suite()
+else await callThrough(process.argv.at(-1) ?? '', JSON.parse(suiteContext))
 
 async function suite(): Promise<number> {
   const command = `${process.execPath} -C source --import tsx ${import.meta.filename}`
@@ -39,7 +40,7 @@ async function suite(): Promise<number> {
   }
 }
 
-/** Calls the server under test as a client of the gateway, which knows no more than its options. */
+/** Calls the server under test through the gateway. */
 async function callThrough(target: string, context: unknown): Promise<void> {
   const running = await serve(await listFor(target, context), {
     catalogue,
@@ -58,7 +59,7 @@ async function callThrough(target: string, context: unknown): Promise<void> {
 async function listFor(target: string, given: unknown): Promise<readonly Entry[]> {
   const context = Context.parse(given)
   const { origin, pathname } = new URL(target)
-  // What an operator would look up once, and write down.
+  // An operator looks these up once, and writes them into the configuration.
   const { authorization_servers: servers } = Document.parse(
     await json(`${origin}/.well-known/oauth-protected-resource${pathname}`),
   )
@@ -75,7 +76,7 @@ async function listFor(target: string, given: unknown): Promise<readonly Entry[]
         ...common,
         url: context.idp_token_endpoint,
         clientId: context.idp_client_id,
-        // The token of a static bearer is an ID token here, which only its own type says.
+        // The static bearer token is an ID token here, so its type has to be set.
         requestNames: { subject_token_type: null },
         extraFields: { subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' },
         requestedTokenType: 'id-jag',

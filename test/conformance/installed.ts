@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-// What the official tools ask for; on an older Node they get a newer one of their own.
+// The Node version that the official tools need; on an older Node they get a newer one of their own.
 const NEEDED = 22
 const NEWER = `node-${process.platform}-${process.arch}@24`
 
@@ -14,16 +14,16 @@ interface Ended {
 }
 
 export interface Installed {
-  /** Runs a program of one of the packages to its end. */
-  run(name: string, argv: readonly string[]): Promise<Ended>
-  /** How to start such a program. */
+  /** Runs a program of one of the packages to its end; `onOutput` gets what it prints, as it comes. */
+  run(name: string, argv: readonly string[], onOutput?: (text: string) => void): Promise<Ended>
+  /** The command that starts such a program. */
   command(name: string): readonly [file: string, path: string]
-  /** Keeps what the programs write out of the person's own home. */
+  /** Variables that keep the files of the programs out of the user's home. */
   readonly environment: Readonly<Record<string, string>>
   remove(): void
 }
 
-/** Packages in a folder of their own: what only a conformance run needs is no dependency. */
+/** Installs packages into a folder of their own: packages of conformance runs are no dependencies. */
 export async function installed(
   packages: readonly string[],
   { anyNode = false }: { readonly anyNode?: boolean } = {},
@@ -48,25 +48,31 @@ export async function installed(
   return {
     command,
     environment,
-    run(name, argv) {
+    run(name, argv, onOutput) {
       const [file, path] = command(name)
-      return ended(file, [path, ...argv], environment)
+      return ended(file, [path, ...argv], environment, onOutput)
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
 
-/** The first program that a package brings. */
+/** The first program of a package. */
 function programOf(folder: string, name: string): string {
   const manifest = join(folder, 'node_modules', name, 'package.json')
   const { bin }: { bin: string | Record<string, string> } = JSON.parse(readFileSync(manifest, 'utf8'))
   const path = typeof bin === 'string' ? bin : Object.values(bin)[0]
-  if (path === undefined) throw new Error(`${name} brings no program`)
+  if (path === undefined) throw new Error(`the package ${name} has no program`)
   return join(dirname(manifest), path)
 }
 
-async function ended(file: string, argv: readonly string[], env = process.env): Promise<Ended> {
+async function ended(
+  file: string,
+  argv: readonly string[],
+  env = process.env,
+  onOutput?: (text: string) => void,
+): Promise<Ended> {
   const child = spawn(file, argv, { stdio: ['ignore', 'pipe', 'inherit'], env })
+  if (onOutput !== undefined) child.stdout.on('data', (chunk: Buffer) => onOutput(chunk.toString()))
   const code = new Promise<number | null>((resolve, reject) => {
     child.on('close', resolve).on('error', reject)
   })

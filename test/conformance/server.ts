@@ -7,28 +7,28 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { type Installed, installed } from './installed.js'
 import { sdkServer } from './sdk-server/http.js'
 
-// The official suite's server scenarios, direct and through the proxy: what holds direct holds through it.
-// `npm run conformance [-- URL]`; without a URL the reference server is asked, and one on the newest SDK.
+// The official suite's server scenarios, directly and through the proxy: the results must be the same.
+// `npm run conformance [-- URL]`; without a URL it tests the reference server, and a server on the newest SDK.
 const SUITE = '@modelcontextprotocol/conformance'
 const VERSION = '0.2.0-alpha.12'
 const REVISIONS = ['2025-11-25', '2026-07-28']
 const PORT = 3917
 
-// A server that listens on loopback need not look at `Host`, and the proxy does.
-const ADDED = 'dns-rebinding-protection'
+// The proxy checks `Host`; a server that listens on loopback need not.
+const ADDED_BY_PROXY = 'dns-rebinding-protection'
 
 interface Target {
   readonly name: string
   readonly url: string
   readonly close: () => unknown
-  /** With the proxy before it, it passes everything that a revision requires. */
+  /** Through the proxy, it must pass everything that a revision requires. */
   readonly conforms: boolean
 }
 
 interface Scores {
   readonly byName: ReadonlyMap<string, string>
   readonly total: string
-  /** All that the revision requires has passed; what it does not require is asked too, and not counted. */
+  /** All required checks of the revision passed; optional checks run too, and do not count. */
   readonly conforms: boolean
 }
 
@@ -55,21 +55,21 @@ async function scores(suite: Installed, url: string, revision: string): Promise<
   const { code, stdout } = await suite.run(SUITE, ['server', '--url', url, '--requirements', revision])
   const scored = [...stdout.matchAll(/^[✓✗] ([\w-]+): (\d+ passed, \d+ failed)/gm)]
   const total = /^Total: (.+)$/m.exec(stdout)?.[1]
-  if (total === undefined) throw new Error(`the suite did not come to a total: ${stdout.slice(-500)}`)
+  if (total === undefined) throw new Error(`the suite printed no total: ${stdout.slice(-500)}`)
   const byName = new Map(scored.map(([, name = '', score = '']) => [name, score] as const))
   return { byName, total, conforms: code === 0 }
 }
 
 const passed = (score: string | undefined): number => Number.parseInt(score ?? '0', 10)
 
-/** Tells where the two differ, and whether that is all right. */
+/** Prints the differences, and returns whether they are allowed. */
 function compared(direct: Scores, through: Scores): boolean {
   let same = direct.byName.size === through.byName.size
   for (const [name, score] of direct.byName) {
     const proxied = through.byName.get(name)
     if (proxied === score) continue
-    print(`  ${name}: ${score} direct, ${proxied} through the proxy`)
-    if (name !== ADDED || passed(proxied) < passed(score)) same = false
+    print(`  ${name}: ${score} directly, ${proxied} through the proxy`)
+    if (name !== ADDED_BY_PROXY || passed(proxied) < passed(score)) same = false
   }
   return same
 }
@@ -81,19 +81,19 @@ async function check(suite: Installed, { name, url, conforms }: Target): Promise
   for (const revision of REVISIONS) {
     const direct = await scores(suite, url, revision)
     const through = await scores(suite, `${running.addresses.main}/mcp`, revision)
-    print(`${name}, ${revision}: ${direct.total} direct, ${through.total} through the proxy`)
-    print(`  through the proxy it ${through.conforms ? 'passes' : 'does not pass'} all that is required`)
+    print(`${name}, ${revision}: ${direct.total} directly, ${through.total} through the proxy`)
+    print(`  through the proxy it ${through.conforms ? 'passes' : 'does not pass'} all required checks`)
     if (!compared(direct, through) || (conforms && !through.conforms)) same = false
   }
   await running.stop()
   return same
 }
 
-const [given] = process.argv.slice(2)
+const [ownUrl] = process.argv.slice(2)
 const targets: readonly Target[] =
-  given === undefined
+  ownUrl === undefined
     ? [await referenceServer(), { name: 'SDK server', conforms: true, ...(await sdkServer()) }]
-    : [{ name: given, url: given, conforms: false, close: () => {} }]
+    : [{ name: ownUrl, url: ownUrl, conforms: false, close: () => {} }]
 const suite = await installed([`${SUITE}@${VERSION}`])
 for (const target of targets) {
   if (!(await check(suite, target))) process.exitCode = 1

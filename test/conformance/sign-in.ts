@@ -7,7 +7,7 @@ import { installed } from './installed.js'
 const SUITE = '@modelcontextprotocol/conformance'
 const VERSION = '0.2.0-alpha.12'
 const REVISIONS = ['2025-03-26', '2025-11-25', '2026-07-28']
-// Of the extensions, those of clients without a person; the others use assertions that the proxy has not.
+// The extensions for clients without a user; the others use assertions that the proxy does not have.
 const EXTENSIONS = ['auth/client-credentials-basic', 'auth/client-credentials-jwt']
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -20,7 +20,7 @@ const suite = await installed([`${SUITE}@${VERSION}`])
 
 async function passes(scenario: string, ...more: string[]): Promise<boolean> {
   const argv = ['client', '--command', command, '--scenario', scenario, '--timeout', '30000', ...more]
-  // What it looked at, and what it found, is on standard error.
+  // The suite prints its checks and findings on standard error.
   const passed = (await suite.run(SUITE, argv)).code === 0
   print(`  ${passed ? 'passed' : 'FAILED'} ${scenario}`)
   if (!passed) process.exitCode = 1

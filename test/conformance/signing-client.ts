@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-// What the suite runs as "the client": a proxy that signs in, a script for a person, and a few calls through it.
+// The suite runs this as "the client": it starts a proxy that signs in, visits the page of the login, and makes a few
+// calls.
 const [target = ''] = process.argv.slice(-1)
 const context: Readonly<Record<string, unknown>> = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}')
 const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
@@ -30,14 +31,14 @@ function clientFlags(): string[] {
   if (typeof id !== 'string') return []
   return [
     `--remote-auth-client-id=${id}`,
-    ...(typeof key === 'string' ? [`--remote-auth-client-key-file=${kept(key)}`] : []),
+    ...(typeof key === 'string' ? [`--remote-auth-client-key-file=${keyFileOf(key)}`] : []),
     ...(typeof secret === 'string' ? [`--remote-auth-client-secret=${secret}`] : []),
     ...(scenario.includes('client-credentials') ? ['--remote-auth-grant=client_credentials'] : []),
   ]
 }
 
-/** The proxy reads a key from a file only. */
-function kept(key: string): string {
+/** Writes the key to a file: the proxy reads keys only from files. */
+function keyFileOf(key: string): string {
   const file = join(mkdtempSync(join(tmpdir(), 'sallyport-conformance-')), 'key.pem')
   writeFileSync(file, key, { mode: 0o600 })
   process.on('exit', () => rmSync(dirname(file), { recursive: true, force: true }))
@@ -55,7 +56,7 @@ const proxy = spawn(
 createInterface({ input: proxy.stderr }).on('line', (line) => {
   process.stderr.write(`${line}\n`)
   const url = /^Open this URL to sign in: (\S+)$/.exec(line)?.[1]
-  // The person: the suite's issuer sends the browser back at once.
+  // The suite's issuer redirects the browser back at once.
   if (url !== undefined)
     fetch(url).then(
       (page) => page.text(),
@@ -68,7 +69,7 @@ const url = /http:\/\/\S+/.exec(ready ?? '')?.[0] ?? ''
 let session: string | undefined
 let calls = 0
 
-/** One call, as its result; nothing when the proxy has no token to make it with. */
+/** Makes one call, and returns its result; undefined when the proxy has no token for it. */
 async function call(method: string, params: object = {}): Promise<Record<string, unknown> | undefined> {
   const isNote = method.startsWith('notifications/')
   const response = await fetch(`${url}${new URL(target).pathname}`, {
@@ -91,7 +92,7 @@ async function call(method: string, params: object = {}): Promise<Record<string,
 }
 
 const clientInfo = { name: 'sallyport-conformance', version: '1' }
-// From 2026-07-28 on every call carries what `initialize` said before.
+// From 2026-07-28 on, every call carries what `initialize` sent before.
 const meta =
   revision >= '2026'
     ? {

@@ -7,7 +7,7 @@ import { root, textOf } from './pages.js'
 const core = join(root, 'core')
 const text = textOf('core/README.md').replaceAll(/\s+/g, ' ')
 
-test('every file and folder that the page of the core names is there', () => {
+test('every file and folder that core/README.md names exists', () => {
   const paths = [...text.matchAll(/`([\w./-]+(?:\.ts|\/))`/g)].map(([, path = '']) => path)
   assert.ok(paths.length > 20)
   assert.deepEqual(
@@ -16,7 +16,7 @@ test('every file and folder that the page of the core names is there', () => {
   )
 })
 
-test('every function that the page of the core names is in the file that it names', () => {
+test('every name in core/README.md is in the file beside it', () => {
   const steps = [...text.matchAll(/((?:`\w+`(?: and )?)+) \(`([\w/.-]+\.ts)`\)/g)]
   const named = steps.flatMap(([, names = '', file = '']) =>
     [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => ({ name, file })),

@@ -12,7 +12,7 @@ export const commandsIn = (page: string): string[] =>
     .map((line) => line.replace(/(?:^|\s+)#.*$/, '').trim())
     .filter((line) => line !== '')
 
-/** A folder as the reader of a page has it: the files that the page speaks of, and beside them what they import. */
+/** A folder with the files that a page names, and the packages that they import. */
 export function homeOf(t: TestContext, page: string): string {
   const samples = blocks(page, 'yaml')
   const sample = (kind: string): string => samples.find(({ words }) => words === kind)?.text ?? ''
@@ -29,18 +29,18 @@ export function homeOf(t: TestContext, page: string): string {
 
   // An example brings its own files, and some name those of another.
   cpSync(join(root, 'examples'), join(home, 'examples'), { recursive: true })
-  const place = join(home, dirname(page))
-  writeFileSync(join(place, 'token'), 'x')
-  if (page.startsWith('examples/plugins/')) buildPlugins(home, place)
-  return place
+  const exampleFolder = join(home, dirname(page))
+  writeFileSync(join(exampleFolder, 'token'), 'x')
+  if (page.startsWith('examples/plugins/')) buildPlugins(home, exampleFolder)
+  return exampleFolder
 }
 
 /** The plugins that `sallyport plugin new` copies, as packages and as folders beside the page: `my-guard`. */
-function buildPlugins(home: string, place: string): void {
+function buildPlugins(home: string, exampleFolder: string): void {
   const plugins = join(root, 'examples/plugins')
   for (const kind of readdirSync(plugins).filter((name) => existsSync(join(plugins, name, 'index.ts')))) {
     const { code } = transformSync(readFileSync(join(plugins, kind, 'index.ts'), 'utf8'), { loader: 'ts' })
-    for (const at of [join(home, 'node_modules'), place]) {
+    for (const at of [join(home, 'node_modules'), exampleFolder]) {
       const dist = join(at, `my-${kind}`, 'dist')
       mkdirSync(dist, { recursive: true })
       writeFileSync(join(dist, 'index.js'), code)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { anchorsIn, linksIn } from './markdown.js'
 import { pages, root, textOf } from './pages.js'
 
-test('links and headings are found where a reader sees them, and not in code', () => {
+test('code in a page holds no links and headings', () => {
   const text = [
     '# One thing',
     '[a](b.md#c) `[no](code)` <img src="d.png" alt="x">',
@@ -17,7 +17,7 @@ test('links and headings are found where a reader sees them, and not in code', (
   assert.deepEqual(anchorsIn(text), ['one-thing', 'sallyport-run-twice', 'one-thing-1'])
 })
 
-test('every link within the tree leads to a file that is there, and to a heading that it has', () => {
+test('every relative link leads to a file and a heading that exist', () => {
   const broken: string[] = []
   let looked = 0
   for (const page of pages()) {
@@ -34,7 +34,7 @@ test('every link within the tree leads to a file that is there, and to a heading
   assert.deepEqual(broken, [])
 })
 
-test('every page can be reached from the README', () => {
+test('links lead from the README to every page', () => {
   const all = pages()
   const reached = new Set(['README.md'])
   for (const page of reached) {

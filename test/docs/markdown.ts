@@ -1,6 +1,6 @@
 const cell = (text: string): string => plain(text).replaceAll('|', '\\|').replaceAll('\n', ' ')
 
-/** Between backticks a `<` is one; elsewhere it would open an element. */
+/** Escapes `<` outside backticks, where it would open an element. */
 const plain = (text: string): string =>
   text
     .split('`')
@@ -12,20 +12,17 @@ const row = (...cells: readonly string[]): string => `| ${cells.map(cell).join('
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
 
-export const folded = (summary: string, text: string): string =>
-  `<details><summary>${summary}</summary>\n\n${text}\n\n</details>`
-
-/** The text of a page without its code: neither a link nor a heading is in there. */
+/** The text of a page without its code blocks, which hold no links and headings. */
 const withoutCode = (text: string): string => text.replaceAll(/^```[\s\S]*?^```$/gm, '')
 
-/** What a page leads to: links, pictures, and what is written as HTML. */
+/** The targets of links and pictures, in Markdown and in HTML. */
 export function linksIn(text: string): string[] {
   const prose = withoutCode(text).replaceAll(/`[^`\n]*`/g, '``')
   const written = [...prose.matchAll(/\]\(([^()\s]+)\)/g), ...prose.matchAll(/(?:src|href)="([^"]+)"/g)]
   return written.map(([, target = '']) => target)
 }
 
-/** The names by which the headings of a page are linked, as GitHub makes them. */
+/** The anchors of a page's headings, as GitHub makes them. */
 export function anchorsIn(text: string): string[] {
   const seen = new Map<string, number>()
   return [...withoutCode(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {

@@ -18,7 +18,7 @@ import { tables } from './tables/tables.js'
 
 const environment = { API_KEY: 'x', DATABASE_URL: 'postgres://127.0.0.1/sallyport' }
 
-/** Runs the program for each of these, two at a time. */
+/** Works on the items, two at a time. */
 async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values()
   const worker = async (): Promise<void> => {
@@ -27,11 +27,11 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>)
   await Promise.all([worker(), worker()])
 }
 
-test('the tables of the pages are those of the code', async () => {
+test('the tables in the pages are up to date', async () => {
   for (const page of pages()) assert.equal(textOf(page), await renewed(page), `${page}: run \`npm run docs\``)
 })
 
-test('every table is in a page, and every kind of plugin has a page with its plugins', () => {
+test('a page has every table, and every kind of plugin has a page with its plugins', () => {
   const found = pages().flatMap((page) => tablesIn(page).map((name) => `${name} ${page}`))
   for (const name of Object.keys(tables)) {
     assert.ok(
@@ -42,12 +42,9 @@ test('every table is in a page, and every kind of plugin has a page with its plu
   for (const kind of allKinds()) assert.ok(found.includes(`plugins plugins/${kind}/README.md`), kind)
 })
 
-test('the README can be read at once', () => {
+test('the README has at most 180 lines', () => {
   const lines = textOf('README.md').trimEnd().split('\n')
-  assert.ok(
-    lines.length <= 180,
-    `it has ${lines.length} lines: what is special goes to the page of its folder`,
-  )
+  assert.ok(lines.length <= 180, `it has ${lines.length} lines: move details to the page of their folder`)
 })
 
 test('every configuration in a page is accepted', async (t) => {
@@ -86,7 +83,7 @@ test('every command in a page is understood', async (t) => {
   }
 })
 
-test('every script that a page runs is one of the package', () => {
+test('every npm script in a page is in package.json', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const known = ['ci', 'install', 'link', 'pack', ...Object.keys(scripts)]
   for (const page of pages()) {
@@ -101,7 +98,7 @@ test('every script that a page runs is one of the package', () => {
   }
 })
 
-test('the package has the pages of what it runs', () => {
+test('the package contains the pages of the program and of the examples', () => {
   const argv = ['pack', '--dry-run', '--json', '--ignore-scripts', '--silent']
   const [{ files }] = JSON.parse(execFileSync('npm', argv, { cwd: root, encoding: 'utf8' }))
   const packed = files.map(({ path }: { readonly path: string }) => path)
@@ -119,7 +116,7 @@ test('every JSON in a page is JSON', () => {
   }
 })
 
-test('the plugins in the pages keep their contracts', async (t) => {
+test('every plugin in a page passes the contract tests', async (t) => {
   const written = pages().flatMap((page) => blocks(page, 'ts').map(({ text }) => ({ page, text })))
   const whole = written.filter(({ text }) => text.includes('export default definePlugin('))
   assert.ok(whole.length >= 1)
@@ -132,7 +129,7 @@ test('the plugins in the pages keep their contracts', async (t) => {
   })
 })
 
-test('both commands of the first screen are scripts of the package', () => {
+test('both commands of the first screen are in package.json', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const first = blocks('README.md', 'sh')[0]?.text ?? ''
   assert.match(first, /^npm ci && npm start/m)
@@ -140,7 +137,7 @@ test('both commands of the first screen are scripts of the package', () => {
   assert.ok(scripts.start !== undefined && scripts.test !== undefined)
 })
 
-test('every picture is shown by a page, and small, and says what is in it', () => {
+test('a page shows every picture, which is small and has a description', () => {
   const shown = pages().flatMap((page) =>
     [...textOf(page).matchAll(/<img src="([^"]+)"[^>]* alt="([^"]{20,})"/g)].map(([, file = '']) =>
       join(root, dirname(page), file),
@@ -159,7 +156,7 @@ test('every picture is shown by a page, and small, and says what is in it', () =
   }
 })
 
-test('every error code of the source has its advice, and no advice is for a code that is gone', () => {
+test('every error code of the source has advice, and no other code has', () => {
   const codes = codesInSource()
   assert.ok(codes.length > 50)
   const known = Object.keys(errorCodes)
@@ -168,7 +165,7 @@ test('every error code of the source has its advice, and no advice is for a code
     [],
     'say in test/docs/error-codes.ts what to do about it',
   )
-  // These are put together from a part that stands in the source.
+  // The source composes these codes from a part.
   const partOf = (code: string): string => code.replace(/^TARGET_/, '').replace('*', '')
   const source = sourceTexts().join('\n')
   assert.deepEqual(
@@ -177,17 +174,17 @@ test('every error code of the source has its advice, and no advice is for a code
   )
 })
 
-test('every code that a caller gets has the statuses of its answers', () => {
-  const answered = Object.entries(errorCodes).filter(([, { met }]) => met === 'answer')
+test('every code in a response has the statuses of these responses', () => {
+  const inResponses = Object.entries(errorCodes).filter(([, { where }]) => where === 'response')
   const isOne = (code: string): boolean =>
     statusesOf(code).length > 0 && statusesOf(code).every((status) => status >= 400)
   assert.deepEqual(
-    answered.filter(([code]) => !isOne(code)).map(([code]) => code),
+    inResponses.filter(([code]) => !isOne(code)).map(([code]) => code),
     [],
     'name the statuses in test/docs/error-codes.ts',
   )
 })
 
-test('every instrument is read off the source', () => {
+test('the table of metrics has every instrument of the source', () => {
   assert.equal(instrumentsInSource().length, makings())
 })

@@ -11,7 +11,7 @@ import { terminal } from './terminal.js'
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, '.github/pictures')
 
-const quickstart = spawn(process.execPath, ['-C', 'source', '--import', 'tsx', 'cli/bin.ts', 'quickstart'], {
+const quickstart = spawn(process.execPath, ['-C', 'source', '--import', 'tsx', 'cli/bin.js', 'quickstart'], {
   cwd: root,
   stdio: ['ignore', 'pipe', 'ignore'],
 })
@@ -42,7 +42,7 @@ async function shown(stops: readonly string[][]) {
   return exchanges
 }
 
-/** Tokens are long, and where a checkout stands on some machine is of no interest; nor is the same twice. */
+/** Shortens tokens and paths of this machine, and leaves out repetitions. */
 function shortened(text: string): string {
   return text
     .replace(/^\/sample:[\s\S]*/m, '/sample: …')

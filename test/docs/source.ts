@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** The text of every file of the program, but for those below `omitted`. */
+/** The text of every file of the program, except those below `omitted`. */
 export function sourceTexts(omitted?: string): string[] {
   return ['core', 'plugins', 'cli'].flatMap((top) =>
     readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
@@ -17,10 +17,10 @@ const ERROR =
   /new (Refusal|UpstreamError|GatewayError)\(\s*(?:(\w+),\s*)?'([A-Z_]+)'((?:(?!\bnew |\n\n)[\s\S]){0,400})/g
 const STATUS_OF: Readonly<Record<string, number>> = { UpstreamError: 502, GatewayError: 500 }
 
-// The suites make errors up.
+// The contract tests invent errors.
 const gatewayText = (): string => sourceTexts('core/conformance').join('\n')
 
-/** The codes of all errors that the gateway makes, each with the statuses that stand beside it. */
+/** The codes of all errors that the gateway makes, each with the statuses beside it in the source. */
 export function errorsInSource(): ReadonlyMap<string, ReadonlySet<number>> {
   const found = new Map<string, Set<number>>()
   for (const [, kind = '', status, code = '', rest = ''] of gatewayText().matchAll(ERROR)) {
@@ -32,7 +32,7 @@ export function errorsInSource(): ReadonlyMap<string, ReadonlySet<number>> {
   return found
 }
 
-/** Codes that stand where an error is made, and those of the table that failures of the network are read from. */
+/** Codes of errors that the source makes, and codes in its table of network failures. */
 export function codesInSource(): string[] {
   const network = sourceTexts()
     .join('\n')
@@ -50,7 +50,7 @@ export interface Instrument {
 
 const MAKING = /meter\.(counter|gauge|histogram)\(\s*'(\w+)',\s*(?:'([^']*)'|"([^"]*)")(?:,\s*\[([^\]]*)\])?/g
 
-/** Every instrument, read off the place where it is made. */
+/** Every instrument, from the call that makes it. */
 export function instrumentsInSource(): Instrument[] {
   return sourceTexts()
     .flatMap((text) => [...text.matchAll(MAKING)])
@@ -63,7 +63,7 @@ export function instrumentsInSource(): Instrument[] {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** How often an instrument is made, however it is written. */
+/** How many calls make an instrument, in any style. */
 export const makings = (): number =>
   sourceTexts().flatMap((text) => [...text.matchAll(/meter\s*\.(?:counter|gauge|histogram)\(/g)]).length
 
@@ -75,7 +75,7 @@ interface CapabilityFact {
 
 const CAPABILITY = /^export const (\w+) = (one|many)<[^>]*>\('/gm
 
-/** Every capability of the contract, with the first sentence of what its type says. */
+/** Every capability of the contract, with the first sentence of its type's comment. */
 export function capabilitiesInSource(): CapabilityFact[] {
   return sourceTexts()
     .flatMap((text) =>

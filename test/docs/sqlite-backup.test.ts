@@ -12,7 +12,7 @@ const command = blocks('plugins/store/README.md', 'sh')
   .map(({ text }) => text.trim())
   .find((text) => text.startsWith('node -e'))
 
-test('the backup of the page is made while the gateway publishes, and is restored', async (t) => {
+test('the command of the page makes a backup while a team publishes, and the backup can be restored', async (t) => {
   const home = folder(t)
   const directory = join(home, 'state')
   const store = { use: 'store/sqlite', with: { directory } }

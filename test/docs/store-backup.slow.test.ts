@@ -22,7 +22,7 @@ const PAGE = 'plugins/store/README.md'
 const run = promisify(execFile)
 const [backup, restore, ...others] = commandsIn(PAGE).filter((line) => line.startsWith('pg_'))
 
-/** A server with a database whose users are those of the page. */
+/** A server with a database, with the users that the page makes. */
 async function asInThePage() {
   const database = await new PostgresCluster().database()
   await database.query(blocks(PAGE, 'sql')[0]?.text ?? '')
@@ -64,7 +64,7 @@ const whole = (...names: string[]): FetchResult => ({
   payloads: [payload(names.map((name) => server(`com.example/${name}`, '1.0.0')))],
 })
 
-test('the backup of the page is restored under replicas that run, and into a server that is new', {
+test('the commands of the page restore a backup under running replicas, and into a new server', {
   skip: noPostgres,
 }, async (t) => {
   assert.deepEqual(others, [])

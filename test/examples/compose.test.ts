@@ -14,8 +14,8 @@ import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
-const place = join(root, 'examples/compose')
-const textOf = (file: string): string => readFileSync(join(place, file), 'utf8')
+const directory = join(root, 'examples/compose')
+const textOf = (file: string): string => readFileSync(join(directory, file), 'utf8')
 
 interface Service {
   readonly image: string
@@ -44,20 +44,20 @@ const services = Object.entries(compose.services)
 const dex = parse(textOf('dex.yaml'))
 const PORT = /:(\d+)$/
 
-test('they have the form of Compose files, and a key that does not exist is found', () => {
-  // It names its draft in a way that only some know, and has each `id` of an older one.
+test('the files have the form of Compose files, and the test finds an unknown key', () => {
+  // Ajv does not know the URL of its draft, and the schema has `id` of an older draft.
   const { $schema, ...schema } = JSON.parse(JSON.stringify(composeSchema), (key, value: unknown) =>
     key === 'id' && typeof value === 'string' ? undefined : value,
   )
   assert.match($schema, /2019-09/)
-  // Durations are those of Go there.
+  // Its format `duration` is that of Go.
   const formats = { duration: /^(?:\d+(?:ms|[smh]))+$/ }
   const validate = new Ajv2019({ strict: false, logger: false, formats }).compile(schema)
   for (const file of [compose, replicas]) assert.equal(validate(file), true, JSON.stringify(validate.errors))
   assert.equal(validate({ services: { a: { image: 'x', readonly: true } } }), false)
 })
 
-test('nothing in it is root, writes to its root or keeps a capability, and every image has its version', () => {
+test('no service runs as root, writes to its root or keeps a capability, and every image has a version', () => {
   const all = [...services, ...Object.entries(replicas.services)]
   assert.deepEqual(
     all.map(([name]) => name),
@@ -72,9 +72,9 @@ test('nothing in it is root, writes to its root or keeps a capability, and every
   }
 })
 
-test('registry and proxy serve the ports and the health check of the file, to holders of a token of its provider', async (t) => {
+test('registry and proxy serve the ports and the health check of the file to callers with a token of its provider', async (t) => {
   const issuer = await issuing(t)
-  // What Dex gives as an access token.
+  // The claims of an access token of Dex.
   const token = await issuer.jwt(
     { aud: dex.staticClients[0].id, sub: 'me', at_hash: 'OfNEPdbig9N9uTpdeeNZ9A' },
     { typ: undefined },
@@ -109,7 +109,7 @@ test('registry and proxy serve the ports and the health check of the file, to ho
   }
 })
 
-test('the provider is where the others look for it, and is started before them', () => {
+test('the provider has the URL that the other services use, and starts before them', () => {
   const { hostname, port } = new URL(dex.issuer)
   assert.deepEqual([hostname, dex.web.http], ['dex', `0.0.0.0:${port}`])
   const { ports = [], healthcheck, volumes = [], command = [] } = compose.services['dex'] ?? {}
@@ -121,7 +121,7 @@ test('the provider is where the others look for it, and is started before them',
     assert.deepEqual(depends_on, { dex: { condition: 'service_healthy' } })
 })
 
-test('the page speaks of the ports, the person and the client of the files', () => {
+test('the page names the ports, the person and the client of the files', () => {
   const page = textOf('README.md')
   const { email } = dex.staticPasswords[0]
   const { id, secret } = dex.staticClients[0]
@@ -140,14 +140,14 @@ test('the page speaks of the ports, the person and the client of the files', () 
 
 const contentOf = (name: string): string => textOf(replicas.configs?.[name]?.file ?? assert.fail(name))
 
-test('what is mounted into a root that can only be read comes from a file: Compose writes no content there', () => {
+test('mounts into a read-only root come from files: Compose writes no content there', () => {
   for (const { services: all, configs: known } of [compose, replicas])
     for (const [name, { read_only, configs = [] }] of Object.entries(all))
       for (const { source } of read_only ? configs : [])
         assert.deepEqual(Object.keys(known?.[source] ?? {}), ['file'], `${name}: ${source}`)
 })
 
-test('what the replicas mount is there, and the database has the users of their URLs', {
+test('the files that the replicas mount exist, and the database has the users of their URLs', {
   skip: noPostgres,
 }, async (t) => {
   const { services: of } = replicas
@@ -186,7 +186,7 @@ test('what the replicas mount is there, and the database has the users of their 
   }
 })
 
-test('HAProxy takes the configuration of the balancer', { skip: noHaproxy }, (t) => {
+test('HAProxy accepts the configuration of the balancer', { skip: noHaproxy }, (t) => {
   const home = folder(t, { 'haproxy.cfg': contentOf('balancer') })
   const { status, stderr } = spawnSync('haproxy', ['-c', '-f', join(home, 'haproxy.cfg')], {
     encoding: 'utf8',

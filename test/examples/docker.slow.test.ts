@@ -17,20 +17,20 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const words = (instruction: string): string[][] =>
   [...dockerfile.matchAll(new RegExp(`^${instruction} (.+)$`, 'gm'))].map(([, rest = '']) => rest.split(' '))
 
-test('a linter has nothing to say about the Dockerfile', () => {
+test('the linter accepts the Dockerfile', () => {
   assert.deepEqual(validate(dockerfile), [])
   assert.notDeepEqual(validate(`${dockerfile}\nEXPOSE many`), [])
-  // It would be one download more, from a host that a closed network may not reach.
+  // A `syntax` line would cost one more download, from a host that a closed network may not reach.
   assert.doesNotMatch(dockerfile, /^#\s*syntax=/m)
 })
 
-test('it does not run as root, and starts the program of the package', () => {
+test('the image does not run as root, and starts the program of the package', () => {
   assert.match(words('USER').at(-1)?.[0] ?? '', /^[1-9]\d*:[1-9]\d*$/)
   const [, entry] = JSON.parse(words('ENTRYPOINT')[0]?.join(' ') ?? '[]')
   assert.equal(entry, join('/app', manifest.bin.sallyport))
 })
 
-test('what it copies is there, and has all that is compiled and all that `plugin new` copies', () => {
+test('the Dockerfile copies every source of the build, and everything that `plugin new` copies', () => {
   const copied = words('COPY')
     .filter(([first = '']) => !first.startsWith('--from'))
     .flatMap((paths) => paths.slice(0, -1))
@@ -42,10 +42,10 @@ test('what it copies is there, and has all that is compiled and all that `plugin
   )
 })
 
-test('what is left of the packages for the image has the drivers of databases and what exports traces, at their versions in the lock file', async (t) => {
+test('the packages of the image include database drivers and trace exporters, at the versions of the lock file', async (t) => {
   const cwd = folder(t)
   for (const file of words('COPY')[0]?.slice(0, -1) ?? []) cpSync(join(root, file), join(cwd, file))
-  // Links are enough: npm deletes files, and changes none.
+  // Hard links are enough: npm deletes files and changes none.
   await run('sh', ['-c', 'cp -al "$0" . || cp -a "$0" .', join(root, 'node_modules')], { cwd })
   const steps = words('RUN').flatMap((step) => step.join(' ').split(' && '))
   const left = steps.filter((step) => /^npm (?!ci|run)/.test(step))
@@ -56,7 +56,7 @@ test('what is left of the packages for the image has the drivers of databases an
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   const versionOf = (name: string) =>
     JSON.parse(readFileSync(join(cwd, 'node_modules', name, 'package.json'), 'utf8')).version
-  const only = ['@modelcontextprotocol/sdk', '@napi-rs/keyring', 'oidc-provider']
+  const only = ['@modelcontextprotocol/sdk', '@napi-rs/keyring']
   const peers = Object.keys(manifest.peerDependencies).filter((name) => !only.includes(name))
   for (const name of [...peers, ...Object.keys(manifest.dependencies)])
     assert.equal(versionOf(name), packages[`node_modules/${name}`].version)
@@ -69,7 +69,7 @@ test('what is left of the packages for the image has the drivers of databases an
   assert.deepEqual(JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')), manifest)
 })
 
-test('the image serves what lies beside it', async (t) => {
+test('the image serves the files beside it', async (t) => {
   const [, , flag = '', file = ''] = ['node', ...JSON.parse(words('CMD')[0]?.join(' ') ?? '[]')]
   assert.equal(file, '/etc/sallyport/sallyport.yaml')
   const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0']
@@ -91,7 +91,7 @@ test('the image serves what lies beside it', async (t) => {
   assert.equal(servers[0].server.name, 'com.example/notes')
 })
 
-test('the health check of the image finds every documented command healthy, and a dead one not', async (t) => {
+test('the health check of the image passes for every documented command, and fails for a dead one', async (t) => {
   const [variable = '', address = ''] = words('ENV')[0]?.join(' ').split('=') ?? []
   const check = words('HEALTHCHECK CMD')[0]?.join(' ') ?? ''
   const exposed = words('EXPOSE')[0] ?? []
@@ -121,12 +121,12 @@ test('the health check of the image finds every documented command healthy, and 
   }
 })
 
-// A mount that only the process sees.
+// A mount that only this process sees.
 const readOnly = ['-m', 'sh', '-c', 'mount -o remount,bind,ro / && cd / && exec setpriv "$@"', 'sh']
 const skip =
   spawnSync('unshare', [...readOnly, '--version']).status !== 0 && 'no mount of its own can be made'
 
-test('the user of the image needs neither rights nor a root that can be written to', { skip }, async (t) => {
+test('the user of the image needs neither capabilities nor a writable root', { skip }, async (t) => {
   const user = words('USER')[0]?.[0]?.split(':')[0] ?? ''
   const rights = [
     '--reuid',

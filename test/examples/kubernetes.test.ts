@@ -12,7 +12,7 @@ import { program } from '#kit/program.js'
 import { authority } from '#kit/tls.js'
 
 const root = join(import.meta.dirname, '../..')
-const place = join(root, 'examples/kubernetes')
+const directory = join(root, 'examples/kubernetes')
 
 interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string }
@@ -58,9 +58,9 @@ interface Manifest {
   }
 }
 
-const files = readdirSync(place).filter((file) => file.endsWith('.yaml'))
+const files = readdirSync(directory).filter((file) => file.endsWith('.yaml'))
 const manifests: readonly Manifest[] = files.flatMap((file) =>
-  parseAllDocuments(readFileSync(join(place, file), 'utf8')).map((document): Manifest => {
+  parseAllDocuments(readFileSync(join(directory, file), 'utf8')).map((document): Manifest => {
     assert.deepEqual(document.errors, [], file)
     return document.toJS()
   }),
@@ -71,7 +71,7 @@ const containersOf = (pod: PodSpec | undefined): readonly Container[] => [
   ...(pod?.initContainers ?? []),
   ...(pod?.containers ?? []),
 ]
-/** What a ConfigMap or Secret of this name has. */
+/** The content of the ConfigMap or Secret of this name. */
 const dataOf = (kind: string, name: string): Readonly<Record<string, string>> => {
   const { data, stringData } =
     manifests.find((each) => each.kind === kind && each.metadata.name === name) ?? {}
@@ -81,7 +81,7 @@ const argsOf = (name: string): readonly string[] =>
   deployments.flatMap((each) => (each.metadata.name === name ? (podOf(each)?.containers ?? []) : []))[0]
     ?.args ?? []
 
-/** The kind of the Prometheus operator, as far as it is used here: no package has it. */
+/** The kind of the Prometheus operator, as far as the example uses it: no package has its type. */
 const ServiceMonitor = z.strictObject({
   apiVersion: z.literal('monitoring.coreos.com/v1'),
   kind: z.literal('ServiceMonitor'),
@@ -100,7 +100,7 @@ const ServiceMonitor = z.strictObject({
 })
 const monitor = ServiceMonitor.parse(manifests.find(({ kind }) => kind === 'ServiceMonitor'))
 
-test('every manifest has the form that Kubernetes gives its kind, and no field that it does not know', (t) => {
+test('every manifest has the form of its Kubernetes kind, and no unknown field', (t) => {
   assert.ok(manifests.length >= 9)
   const known = manifests.filter(({ kind }) => kind !== 'ServiceMonitor')
   const source = known.map(({ apiVersion, kind, ...fields }, index) => {
@@ -123,7 +123,7 @@ test('every manifest has the form that Kubernetes gives its kind, and no field t
   })
   symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'))
 
-  // The types know which fields there are, and what they compile to knows required ones and formats.
+  // The types check unknown fields; the compiled models check required fields and formats.
   for (const argv of [
     [join(root, 'node_modules/typescript/bin/tsc'), '-p', home],
     [join(home, 'manifests.mjs')],
@@ -137,7 +137,7 @@ for (const [name, plugin] of [
   ['registry', /use: auth\/kubernetes/],
   ['catalogue', /use: store\/postgres/],
 ] as const)
-  test(`the registry of the ConfigMap ${name} is one that starts`, async (t) => {
+  test(`a registry starts with the ConfigMap ${name}`, async (t) => {
     const home = folder(t, dataOf('ConfigMap', name))
     const [command = '', , mounted = ''] = argsOf(name)
     const file = join(home, mounted.replace('/etc/sallyport/', ''))
@@ -149,7 +149,7 @@ for (const [name, plugin] of [
     assert.equal(await checking.ended(), 0, checking.output.stderr)
   })
 
-test('the tables are made by another user of the database than the one that serves, from the same file', () => {
+test('one database user creates the tables and another serves, both from the same file', () => {
   const pod = podOf(deployments.find(({ metadata }) => metadata.name === 'catalogue') ?? assert.fail())
   const [migrating, serving] = containersOf(pod)
   assert.equal(migrating?.args[0], 'migrate')
@@ -164,20 +164,20 @@ test('the tables are made by another user of the database than the one that serv
   assert.equal(placeOf(serving, 'owner'), undefined)
 })
 
-test('the flags of the proxy are understood', async (t) => {
+test('the proxy accepts the flags of its manifest', async (t) => {
   const printing = program(t, [...argsOf('notes-proxy'), '--print-plugins'])
   assert.equal(await printing.ended(), 0, printing.output.stderr)
   assert.match(printing.output.stdout, /use: credential\/static-bearer/)
 })
 
-test('what probes, Services and Prometheus ask for is served', async (t) => {
+test('the gateways serve the requests of probes, Services and Prometheus', async (t) => {
   const issuer = await issuing(t)
   for (const deployment of deployments) {
     const { name } = deployment.metadata
     const data = dataOf('ConfigMap', name)
     const secrets = { ...dataOf('Secret', name), 'cookie.key': randomBytes(32).toString('base64') }
     const home = folder(t, { ...data, ...secrets, 'ca.crt': authority(t).certificate })
-    // What a cluster mounts into each pod; nothing outside is asked.
+    // The files that a cluster mounts into each pod; the test needs no cluster.
     const mounted = ', caCertPath: ca.crt, authTokenFile: token }'
     const file = String(data['sallyport.yaml'])
       .replace(/(?<=name: cluster, audience: registry) }/, mounted)
@@ -213,7 +213,7 @@ test('what probes, Services and Prometheus ask for is served', async (t) => {
   }
 })
 
-test('mounts, ports, labels and Services lead somewhere', () => {
+test('every mount, port, label and Service refers to something that exists', () => {
   for (const manifest of manifests) {
     const pod = podOf(manifest)
     const volumes = pod?.volumes?.map(({ name }) => name) ?? []
@@ -255,7 +255,7 @@ test('mounts, ports, labels and Services lead somewhere', () => {
   for (const { port } of monitor.spec.endpoints) assert.ok(ports.some(({ name }) => name === port))
 })
 
-test('no pod is root, can become it, writes to its root, or takes all memory', () => {
+test('no pod runs as root, can become root, writes to its root, or lacks a memory limit', () => {
   const user = /^USER (\d+):\d+$/m.exec(readFileSync(join(root, 'examples/docker/Dockerfile'), 'utf8'))?.[1]
   const pods = manifests.flatMap((manifest) =>
     podOf(manifest)?.containers === undefined ? [] : (podOf(manifest) ?? []),
@@ -283,13 +283,13 @@ test('no pod is root, can become it, writes to its root, or takes all memory', (
   }
 })
 
-test('a pod has the time that stopping takes', () => {
-  // The drain delay in Kubernetes, requests in flight, and the steps of the plugins.
+test('a pod has enough time to stop', () => {
+  // The sum of the drain delay in Kubernetes, requests in flight, and the steps of the plugins.
   for (const deployment of deployments)
     assert.ok((podOf(deployment)?.terminationGracePeriodSeconds ?? 0) >= 5 + 10 + 10)
 })
 
-/** Every value of this key, however deep. */
+/** Every value of this key, at any depth. */
 function valuesOf(value: unknown, key: string): unknown[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]) => (name === key ? [inner] : valuesOf(inner, key)))

@@ -6,10 +6,10 @@ import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { program } from '#kit/program.js'
-import { asked, spoken } from '#kit/raw.js'
+import { requestRaw, sendRaw } from '#kit/raw.js'
 import { authority } from '#kit/tls.js'
 
-test('the example lets in callers with a certificate of its authority, and nobody else', async (t) => {
+test('the example accepts only callers with a certificate of its authority', async (t) => {
   const home = folder(t)
   cpSync(join(import.meta.dirname, '../../examples/mutual-tls'), home, { recursive: true })
   execFileSync(join(home, 'certificates.sh'), { cwd: home })
@@ -22,10 +22,10 @@ test('the example lets in callers with a certificate of its authority, and nobod
   const verified = { ca: read('ca.crt'), servername: 'localhost', rejectUnauthorized: true }
   const host = [`Host: ${new URL(url).host}`]
   const certificate = { cert: read('client.crt'), key: read('client.key') }
-  const accepted = await asked(url, 'GET /mcp', host, { ...verified, ...certificate })
+  const accepted = await requestRaw(url, 'GET /mcp', host, { ...verified, ...certificate })
   assert.deepEqual(accepted, { status: 200, body: 'target' })
   for (const other of [{}, authority(t).issue(['client.example.com'])]) {
-    const answer = await spoken(url, 'GET /mcp HTTP/1.1\r\n\r\n', { ...verified, ...other }).catch(() => '')
+    const answer = await sendRaw(url, 'GET /mcp HTTP/1.1\r\n\r\n', { ...verified, ...other }).catch(() => '')
     assert.equal(answer, '')
   }
 

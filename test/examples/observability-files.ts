@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 
-const place = join(import.meta.dirname, '../../examples/observability')
+const directory = join(import.meta.dirname, '../../examples/observability')
 
-export const pathOf = (file: string): string => join(place, file)
+export const pathOf = (file: string): string => join(directory, file)
 export const textOf = (file: string): string => readFileSync(pathOf(file), 'utf8')
 
 interface DataSource {
@@ -60,11 +60,11 @@ interface RuleFile {
 const ruleFile: RuleFile = parse(textOf('rules.yaml'))
 export const rules: readonly Rule[] = ruleFile.groups.flatMap((group) => group.rules)
 
-/** What is asked of Prometheus, and where that is written. */
+/** A query to Prometheus, and the panel, variable or alert that it comes from. */
 export interface Query {
   readonly where: string
   readonly expr: string
-  /** Labels that a text beside it names. */
+  /** Labels that its legend or annotation names. */
   readonly named: readonly string[]
 }
 
@@ -92,7 +92,7 @@ export const queries: readonly Query[] = [
   })),
 ]
 
-/** As Grafana asks it. */
+/** The query as Grafana sends it. */
 export const filledIn = (expr: string): string =>
   expr.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*')
 
@@ -105,7 +105,7 @@ export function selectorsIn(expr: string): { readonly metric: string; readonly l
   }))
 }
 
-/** The labels that a query puts samples together by. */
+/** The labels by which a query aggregates samples. */
 export const groupedBy = (expr: string): string[] => [
   ...new Set(
     [...expr.matchAll(/\b(?:by|on|group_left) \(([^)]*)\)/g)]

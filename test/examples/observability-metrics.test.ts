@@ -16,16 +16,16 @@ import { startAuthorizationServer } from '../plugins/credential/oauth/authorizat
 import { loginEntries, signInUser } from '../plugins/credential/oauth/proxy-with-login.js'
 import { groupedBy, pathOf, queries, selectorsIn, textOf } from './observability-files.js'
 
-/** Names with their labels. */
+/** Metric names with their labels. */
 type Metrics = Map<string, Set<string>>
 
 const ISSUER = 'http://dex:5556/dex'
 const COLLECTOR = 'http://collector:4318'
 
-// What these count are accidents, which do not happen here: their own tests count them.
+// These metrics count accidents, which do not happen here; other tests cover them.
 const ACCIDENTS = ['sallyport_log_lines_dropped_total']
 
-test('the gateways of the example serve every metric and every label that the dashboard and the alerts ask for', async (t) => {
+test('the gateways of the example serve every metric and label that the dashboard and the alerts use', async (t) => {
   const metrics: Metrics = new Map()
   const issuer = await issuing(t)
   const home = folder(t, { 'servers.json': textOf('../compose/servers.json') })
@@ -54,7 +54,7 @@ test('the gateways of the example serve every metric and every label that the da
   const proxy = await started('proxy.yaml', ['proxy', 'notes', ...loopback], target)
   const registry = await started('sallyport.yaml', ['registry', '--address', '127.0.0.1:0'])
 
-  // What Dex gives as an access token.
+  // The claims of an access token of Dex.
   const token = await issuer.jwt({ aud: 'sallyport', sub: 'me', at_hash: 'x' }, { typ: undefined })
   const foreign = await issuer.jwt({ aud: 'another', sub: 'me' })
   assert.deepEqual(
@@ -128,7 +128,7 @@ async function called(url: string, token: string, method: string, name?: string)
   return response.status
 }
 
-/** The one that the example watches: where it is. */
+/** Starts the MCP server of the example, and returns its URL. */
 async function mcpServer(t: TestContext): Promise<string> {
   const { output } = spawned(t, [process.execPath, pathOf('server.mjs')], {
     env: { PORT: '0' },
@@ -138,7 +138,7 @@ async function mcpServer(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
-/** A proxy with TLS that has signed in to its target: where its metrics are. */
+/** Starts a proxy with TLS that has signed in to its target, and returns the URL of its metrics. */
 async function signedIn(t: TestContext): Promise<string> {
   const server = await startAuthorizationServer(t)
   signInUser(t)

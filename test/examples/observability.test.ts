@@ -9,7 +9,7 @@ import { folder } from '#kit/folder.js'
 import { noPrometheus, promtool } from '#kit/prometheus.js'
 import { dashboard, filledIn, pathOf, queries, rules, textOf } from './observability-files.js'
 
-test('promtool takes the configuration and the rules, and every alert fires when it should', {
+test('promtool accepts the configuration and the rules, and every alert fires in its cases', {
   skip: noPrometheus,
 }, () => {
   for (const args of [
@@ -27,7 +27,7 @@ interface AlertCase {
   readonly exp_alerts: readonly unknown[]
 }
 
-test('every alert has a case in which it fires and one in which it does not', () => {
+test('every alert has a case in which it fires, and one in which it does not', () => {
   const { tests }: { tests: readonly { alert_rule_test: readonly AlertCase[] }[] } = parse(
     textOf('rules.test.yaml'),
   )
@@ -44,7 +44,7 @@ test('every alert has a case in which it fires and one in which it does not', ()
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length)
 })
 
-test('promtool reads every query of the dashboard', { skip: noPrometheus }, (t) => {
+test('promtool accepts every query of the dashboard', { skip: noPrometheus }, (t) => {
   const records = queries.map(({ expr }, index) => ({ record: `query_${index}`, expr: filledIn(expr) }))
   const check = (asked: readonly object[]) => {
     const home = folder(t, { 'rules.json': JSON.stringify({ groups: [{ name: 'queries', rules: asked }] }) })
@@ -55,20 +55,20 @@ test('promtool reads every query of the dashboard', { skip: noPrometheus }, (t) 
   assert.notEqual(check([{ record: 'a', expr: 'sum by (a (b)' }]).status, 0)
 })
 
-// Grafana documents the form in words, and its JSON Schema is in no package.
-test('the dashboard has the form of one, no panel covers another, and what it asks goes to the data source that was chosen', () => {
+// Written by hand: Grafana documents the form in words, and no package has its JSON Schema.
+test('the dashboard is valid, no panel covers another, and its queries use the chosen data source', () => {
   assert.ok(dashboard.schemaVersion >= 36 && dashboard.schemaVersion <= 42)
   assert.match(dashboard.uid, /^[\w-]{1,40}$/)
   const ids = dashboard.panels.map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length)
-  const taken = new Map<string, string>()
+  const occupied = new Map<string, string>()
   for (const { title, type, gridPos, datasource, targets = [] } of dashboard.panels) {
     const { x, y, w, h } = gridPos
     assert.ok(x >= 0 && w > 0 && h > 0 && x + w <= 24, title)
     for (let column = x; column < x + w; column++)
       for (let line = y; line < y + h; line++) {
-        assert.equal(taken.get(`${column},${line}`), undefined, `${title} covers another`)
-        taken.set(`${column},${line}`, title)
+        assert.equal(occupied.get(`${column},${line}`), undefined, `${title} covers another`)
+        occupied.set(`${column},${line}`, title)
       }
     if (type === 'row') {
       assert.deepEqual([x, w, targets.length], [0, 24, 0], title)
@@ -95,7 +95,7 @@ test('the dashboard has the form of one, no panel covers another, and what it as
   )
 })
 
-test('whatever is asked of a histogram shows its exemplars, and one leads to a trace', () => {
+test('every query of a histogram shows its exemplars, and one leads to a trace', () => {
   for (const { title, type, fieldConfig, targets = [] } of dashboard.panels) {
     const ofBuckets = targets.filter(({ expr }) => expr.includes('_bucket{'))
     for (const { exemplar } of ofBuckets) assert.equal(exemplar, true, title)
@@ -129,7 +129,7 @@ interface ComposeFile {
 
 const compose: ComposeFile = parse(textOf('compose.yaml'), { merge: true })
 
-test('the Compose file has the form of one; nothing is root or keeps a capability, and every image has its version', () => {
+test('the Compose file is valid; no service runs as root or keeps a capability, and every image has a version', () => {
   const { $schema, ...schema } = JSON.parse(JSON.stringify(composeSchema), (key, value: unknown) =>
     key === 'id' && typeof value === 'string' ? undefined : value,
   )
@@ -151,7 +151,7 @@ test('the Compose file has the form of one; nothing is root or keeps a capabilit
   }
 })
 
-test('the services find each other by the names of the Compose file', () => {
+test('the services use the host names of the Compose file', () => {
   const { services } = compose
   const hosts = [
     ...parse(textOf('prometheus.yaml')).scrape_configs[0].static_configs[0].targets,

@@ -9,10 +9,10 @@ const root = join(import.meta.dirname, '../../examples/plugins')
 const kinds = readdirSync(root).filter((name) => name !== 'README.md')
 const textOf = (...path: string[]): string => readFileSync(join(root, ...path), 'utf8')
 
-// Their own tests, as they stand.
+// Runs the examples' own tests.
 for (const kind of kinds) await import(`../../examples/plugins/${kind}/index.test.js`)
 
-test('the kinds of `plugin new` are the folders of the examples, and the README tells of each', () => {
+test('the kinds of `plugin new` are the folders of the examples, and the README describes each', () => {
   assert.deepEqual(kinds, [...pluginKinds].toSorted())
   const rows = [...textOf('README.md').matchAll(/^\| \[(.+)\]\((.+)\) \|/gm)]
   assert.deepEqual(
@@ -21,7 +21,7 @@ test('the kinds of `plugin new` are the folders of the examples, and the README 
   )
 })
 
-test('each is called by its kind, and imports what a plugin author may', async () => {
+test('each example has the name of its kind, and imports only public names', async () => {
   const doors = /^(?:sallyport|sallyport\/(?:testing|toolkit)|zod|node:.+|\.\/index\.js)$/
   for (const kind of kinds) {
     const { default: plugin } = await import(`../../examples/plugins/${kind}/index.js`)
@@ -37,7 +37,7 @@ test('each is called by its kind, and imports what a plugin author may', async (
   }
 })
 
-test('what the README of each writes into a file is what the plugin takes', async () => {
+test('each plugin accepts the options that its README shows', async () => {
   for (const kind of kinds) {
     const readme = textOf(kind, 'README.md')
     const { default: plugin } = await import(`../../examples/plugins/${kind}/index.js`)

@@ -9,7 +9,7 @@ import { program } from '#kit/program.js'
 
 const example = join(import.meta.dirname, '../../examples/policy')
 
-/** The example's folder with an issuer of the test, and a token of it. */
+/** The example's folder with an issuer of the test, and a function that creates tokens. */
 async function copied(t: TestContext) {
   const issuer = await issuing(t)
   const token = await issuer.jwt({ aud: 'mcp', groups: ['writers'] })
@@ -23,7 +23,7 @@ async function copied(t: TestContext) {
 const call = (name: string) =>
   JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })
 
-test('callers use what the example lets them use, and never reach the rest', async (t) => {
+test('callers can use the tools that the example allows, and no others', async (t) => {
   const { home, token } = await copied(t)
   const reached: string[] = []
   const target = await listening(t, (request, response) => {
@@ -64,13 +64,13 @@ test('callers use what the example lets them use, and never reach the rest', asy
   assert.equal((await ask('read_page')).status, 200)
 })
 
-test('the example is checked without a warning', async (t) => {
+test('`check` reports no warning for the example', async (t) => {
   const checking = program(t, ['check', '--config', join(example, 'proxy.yaml')])
   assert.equal(await checking.ended(), 0, checking.output.stderr)
   assert.equal(checking.output.stderr, '')
 })
 
-test('explain says of each call of the example whether it is allowed, and what it needs', async (t) => {
+test('`explain` shows for each call of the example whether it is allowed, and what it needs', async (t) => {
   const { home } = await copied(t)
   const explain = async (...asked: string[]) => {
     const argv = ['explain', '--config', 'proxy.yaml', '--token-file', 'token', ...asked]

@@ -12,7 +12,7 @@ import { bin } from '#kit/started-program.js'
 
 const root = join(import.meta.dirname, '../..')
 
-/** An example as a person runs it, with `sallyport` in the path. */
+/** Runs an example with `sallyport` in the path. */
 async function example(
   t: TestContext,
   name: string,
@@ -34,7 +34,7 @@ async function example(
   })
 }
 
-/** A target that tells what reached it. */
+/** A target that responds with the request that reached it. */
 const echo = (t: TestContext): Promise<string> =>
   listening(t, ({ headers }, response) => void response.end(JSON.stringify(headers)))
 
@@ -46,14 +46,14 @@ async function reaching(url: string, authorization?: string): Promise<IncomingHt
 const authorizationIn = (reached: IncomingHttpHeaders | number): string | undefined =>
   typeof reached === 'number' ? assert.fail(`status ${reached}`) : reached.authorization
 
-test('1: what comes in goes out', async (t) => {
+test('1: the proxy forwards a request unchanged', async (t) => {
   const url = await example(t, '1-open.sh', { TARGET: await echo(t) })
 
   assert.equal(authorizationIn(await reaching(url)), undefined)
   assert.equal(authorizationIn(await reaching(url, 'Bearer of-the-caller')), 'Bearer of-the-caller')
 })
 
-test('2: the target gets the credential of the file, whoever calls', async (t) => {
+test('2: the target gets the credential of the file for every caller', async (t) => {
   const token = join(folder(t, { token: 'of-the-proxy' }), 'token')
   const url = await example(t, '2-outgoing.sh', { TARGET: await echo(t), TOKEN_FILE: token })
 
@@ -81,7 +81,7 @@ for (const [name, expected] of [
   })
 }
 
-test('5: callers come in by a tunnel client, with a token', async (t) => {
+test('5: callers reach the proxy through a tunnel client, with a token', async (t) => {
   const issuer = await realIssuer(t)
   const client = join(root, 'test/plugins/tunnel/client.mjs')
   const environment = {

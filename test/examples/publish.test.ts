@@ -9,7 +9,7 @@ import { program } from '#kit/program.js'
 
 const example = join(import.meta.dirname, '../../examples/publish')
 
-test('the registry of the example takes what its publishers may publish, and shows who did it', async (t) => {
+test('the registry of the example accepts what its publishers may publish, and shows the publisher', async (t) => {
   const issuer = await issuing(t)
   const [main, internal] = await twoFreePorts()
   const config = readFileSync(join(example, 'sallyport.yaml'), 'utf8')

@@ -19,7 +19,7 @@ interface Seen {
   readonly signature: string | string[] | undefined
 }
 
-/** The example before a target that remembers what it got. */
+/** The example in front of a target that records its requests. */
 async function signing(t: TestContext, options: object = {}, more: object[] = []) {
   const seen: Seen[] = []
   const target = await listening(t, (request, response) => {
@@ -48,7 +48,7 @@ async function signing(t: TestContext, options: object = {}, more: object[] = []
   return { main: addresses.main ?? '', seen }
 }
 
-/** A request whose chunks are written one by one; resolves with its status. */
+/** Sends a request chunk by chunk, and resolves with the status of the response. */
 const send = (origin: string, chunks: readonly Buffer[], headers: Record<string, string | number> = {}) =>
   new Promise<number>((resolve, reject) => {
     const request = httpRequest(origin, { method: 'POST', headers, agent: false })
@@ -75,14 +75,14 @@ const halves = (whole: Buffer): Buffer[] => [whole.subarray(0, 20), whole.subarr
 const chunked = { 'transfer-encoding': 'chunked' }
 
 for (const [name, chunks, headers] of [
-  ['a small one', [body], { 'content-length': body.length }],
-  ['none', [], { 'content-length': 0 }],
-  ['a chunked one', halves(body), chunked],
-  ['a large one', [large], { 'content-length': large.length }],
-  ['a large chunked one', halves(large), chunked],
-  ['one that waits for 100 Continue', [body], { 'content-length': body.length, expect: '100-continue' }],
+  ['a small body', [body], { 'content-length': body.length }],
+  ['no body', [], { 'content-length': 0 }],
+  ['a chunked body', halves(body), chunked],
+  ['a large body', [large], { 'content-length': large.length }],
+  ['a large chunked body', halves(large), chunked],
+  ['a body after 100 Continue', [body], { 'content-length': body.length, expect: '100-continue' }],
 ] as const) {
-  test(`a body is signed and arrives as it was: ${name}`, async (t) => {
+  test(`the plugin signs a body, and the target gets it unchanged: ${name}`, async (t) => {
     const { main, seen } = await signing(t)
     const whole = Buffer.concat(chunks)
 
@@ -95,7 +95,7 @@ for (const [name, chunks, headers] of [
   })
 }
 
-test('what is larger than the plugin takes is 413, and the target is not asked', async (t) => {
+test('a body larger than the plugin allows is a 413, and the target gets no request', async (t) => {
   const { main, seen } = await signing(t, { maxBytes: 1024 })
 
   for (const headers of [{ 'content-length': large.length }, chunked]) {
@@ -105,7 +105,7 @@ test('what is larger than the plugin takes is 413, and the target is not asked',
   assert.equal(await send(main, [body], chunked), 200)
 })
 
-test('a guard may have looked at the body before', async (t) => {
+test('the plugin signs a body that a guard has read before', async (t) => {
   const looked: string[] = []
   const look = providing('look', Guard, async (request) => {
     looked.push((await request.wholeBody()).toString('utf8', 0, 20))

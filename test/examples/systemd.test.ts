@@ -7,19 +7,19 @@ import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
-const place = join(root, 'examples/systemd')
-const units = readdirSync(place).filter((file) => file.endsWith('.service'))
-const textOf = (file: string): string => readFileSync(join(place, file), 'utf8')
+const directory = join(root, 'examples/systemd')
+const units = readdirSync(directory).filter((file) => file.endsWith('.service'))
+const textOf = (file: string): string => readFileSync(join(directory, file), 'utf8')
 const settingsOf = (file: string, key: string): string[] =>
   [...textOf(file).matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value)
 
 const skip = spawnSync('systemd-analyze', ['--version']).status !== 0 && 'no systemd-analyze'
 
-test('systemd takes the units, and finds little that they are exposed to', { skip }, (t) => {
+test('systemd accepts the units, and rates their exposure as low', { skip }, (t) => {
   const home = folder(t)
   const verified = (file: string, change: (text: string) => string) => {
     const path = join(home, file.replace('@.', '@notes.'))
-    // What is started has to be there.
+    // systemd wants the program to exist.
     writeFileSync(path, change(textOf(file)).replace('/usr/local/bin/sallyport', '/bin/true'))
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' })
     return { path, clean: status === 0 && stderr === '' }
@@ -35,7 +35,7 @@ test('systemd takes the units, and finds little that they are exposed to', { ski
   }
 })
 
-test('the units start a command that is one, and end it, and read it again, as it can be', async (t) => {
+test('the command of each unit starts, stops and reloads as the unit says', async (t) => {
   const home = folder(t, {
     'sallyport.yaml': readFileSync(join(root, 'examples/registry/sallyport.yaml'), 'utf8'),
     'servers.json': '[]',
@@ -51,10 +51,10 @@ test('the units start a command that is one, and end it, and read it again, as i
 
     assert.deepEqual(settingsOf(file, 'ExecReload'), ['/bin/kill -HUP $MAINPID'])
     assert.deepEqual(settingsOf(file, 'Type'), ['exec'])
-    // A configuration that is wrong.
+    // The exit code of a wrong configuration.
     const wrong = program(t, [...argv, '--no-such-flag'])
     assert.deepEqual(settingsOf(file, 'RestartPreventExitStatus'), [String(await wrong.ended())])
-    // In flight, and the steps of stopping.
+    // Requests in flight, and the steps of stopping.
     assert.ok(Number(settingsOf(file, 'TimeoutStopSec')[0]) >= 25)
   }
 })

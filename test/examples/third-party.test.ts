@@ -9,7 +9,7 @@ import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
 
-/** A copy of the examples elsewhere, as a user would have it, beside what its plugins import. */
+/** A copy of the examples in another folder, beside the packages that its plugins import. */
 function copied(t: TestContext): string {
   const home = folder(t, {})
   cpSync(join(root, 'examples'), join(home, 'examples'), { recursive: true })
@@ -25,7 +25,7 @@ async function registry(t: TestContext, name: string): Promise<string> {
   return `${await running.ready()}/registry/default/v0.1/servers`
 }
 
-/** The names that are listed, as soon as there are any. */
+/** The listed names, as soon as there are any. */
 const namesAt = (url: string, headers: Readonly<Record<string, string>> = {}) =>
   eventually(async () => {
     const response = await fetch(url, { headers })
@@ -35,7 +35,7 @@ const namesAt = (url: string, headers: Readonly<Record<string, string>> = {}) =>
     return servers.length === 0 ? undefined : servers.map(({ server }) => server.name)
   })
 
-test('third-party-auth: the key is let in, as its holder, and nothing else is', async (t) => {
+test('third-party-auth: the gateway accepts the key, as its holder, and refuses everything else', async (t) => {
   const url = await registry(t, 'third-party-auth')
   const key = readFileSync(join(root, 'examples/third-party-auth/build-bot.key'), 'utf8').trim()
   assert.ok((await namesAt(url, { authorization: `Bearer ${key}` })).length > 0)
@@ -44,12 +44,12 @@ test('third-party-auth: the key is let in, as its holder, and nothing else is', 
   assert.match((await fetch(url)).headers.get('www-authenticate') ?? '', /resource_metadata=/)
 })
 
-test('third-party-source: the inventory is what the registry lists', async (t) => {
+test('third-party-source: the registry lists the inventory', async (t) => {
   const names = await namesAt(await registry(t, 'third-party-source'))
   assert.deepEqual(names.toSorted(), ['com.example/calendar', 'com.example/weather'])
 })
 
-test('custom-gateway: a registry and two proxies stand behind one port and one guard', async (t) => {
+test('custom-gateway: a registry and two proxies share one port and one guard', async (t) => {
   const target = await listening(t, ({ headers, url }, response) =>
     response.end(JSON.stringify({ url, team: headers['x-team'] })),
   )

@@ -4,7 +4,7 @@ import { eventually } from '#kit/captured-log.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { keysIn, pagesOf } from './reading.js'
-import { migrate, PATIENCE, Replica } from './replicas.js'
+import { migrate, Replica, TIMEOUT } from './replicas.js'
 import { changingRegistry } from './upstream.js'
 
 async function oneRegistry(t: Parameters<typeof changingRegistry>[0], cluster: PostgresCluster) {
@@ -19,11 +19,11 @@ async function oneRegistry(t: Parameters<typeof changingRegistry>[0], cluster: P
   return { database, upstream, registry, servedKeys }
 }
 
-test('while the disk of the database is full nothing is acknowledged, all is served, and it goes on once there is room', {
+test('while the disk of the database is full, the registry serves all and acknowledges no write, and recovers afterwards', {
   skip: noPostgres ?? noDisk,
 }, async (t) => {
   const disk = smallDisk(t, '192m')
-  const cluster = new PostgresCluster({ place: disk.place, settings: { max_wal_size: '32MB' } })
+  const cluster = new PostgresCluster({ directory: disk.mountPoint, settings: { max_wal_size: '32MB' } })
   const { upstream, registry, servedKeys } = await oneRegistry(t, cluster)
 
   disk.faults.full.begin()
@@ -34,18 +34,18 @@ test('while the disk of the database is full nothing is acknowledged, all is ser
     const isWritten = (await registry.sync()) === 200
     if (isWritten) acknowledged = there
     return !isWritten
-  }, PATIENCE)
+  }, TIMEOUT)
   assert.equal(await registry.readiness(), 200)
   assert.deepEqual(await servedKeys(), acknowledged.toSorted())
 
   disk.faults.full.end()
   await cluster.stop()
   await cluster.start()
-  await eventually(async () => (await registry.sync()) === 200, PATIENCE)
+  await eventually(async () => (await registry.sync()) === 200, TIMEOUT)
   assert.deepEqual(await servedKeys(), upstream.keys().toSorted())
 })
 
-test('an older process goes on beside a database that a newer version migrated, and its own migration is refused', {
+test('an older process still uses a database that a newer version migrated, and refuses its own migration', {
   skip: noPostgres,
 }, async (t) => {
   const cluster = new PostgresCluster()
@@ -55,7 +55,7 @@ test('an older process goes on beside a database that a newer version migrated, 
   await cluster.terminateBackends(database)
 
   upstream.change(() => 0)
-  await eventually(async () => (await registry.sync()) === 200, PATIENCE)
+  await eventually(async () => (await registry.sync()) === 200, TIMEOUT)
   assert.deepEqual(await servedKeys(), upstream.keys().toSorted())
   await assert.rejects(migrate(t, database.url), /ended with 2: .*newer version/)
 })

@@ -3,16 +3,16 @@ import { PASSWORD } from '#kit/postgres.js'
 import { lockHolders, type Replica } from './replicas.js'
 import type { Stage } from './stage.js'
 
-export interface Scene {
+export interface DisturbanceContext {
   readonly stage: Stage
   readonly random: () => number
-  /** That of the database; missing where the system lets no disk be mounted. */
+  /** Fills the disk of the database; undefined where the system cannot mount a disk. */
   readonly fullDisk?: { begin(): void; end(): void } | undefined
 }
 
-type Disturbance = (scene: Scene) => Promise<void>
+type Disturbance = (context: DisturbanceContext) => Promise<void>
 
-/** Each leaves everything running, though it may still recover. */
+/** After each disturbance everything runs again, but may still be recovering. */
 export const disturbances: Readonly<Record<string, Disturbance>> = {
   'database-stops': async ({ stage: { cluster }, random }) => {
     await cluster.stop()
@@ -32,7 +32,7 @@ export const disturbances: Readonly<Record<string, Disturbance>> = {
     fullDisk.begin()
     await pause(2_000 + random() * 6_000)
     fullDisk.end()
-    // It may have given up itself.
+    // The server may have ended by itself.
     await cluster.stop()
     await cluster.start()
   },

@@ -9,13 +9,13 @@ import { folder } from '#kit/folder.js'
 import { noHaproxy } from '#kit/haproxy.js'
 import { noPostgres } from '#kit/postgres.js'
 
-/** The processes whose folder, arguments or variables name this folder. */
-const processesOf = (place: string): string[] =>
+/** The processes whose folder, arguments or variables name this directory. */
+const processesOf = (directory: string): string[] =>
   readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false
     try {
       const texts = ['cmdline', 'environ'].map((file) => readFileSync(join('/proc', pid, file), 'utf8'))
-      return [...texts, readlinkSync(join('/proc', pid, 'cwd'))].some((text) => text.includes(place))
+      return [...texts, readlinkSync(join('/proc', pid, 'cwd'))].some((text) => text.includes(directory))
     } catch {
       return false
     }
@@ -24,13 +24,13 @@ const processesOf = (place: string): string[] =>
 test('Ctrl-C ends a run with its report, and leaves no process', {
   skip: noPostgres ?? noHaproxy,
 }, async (t) => {
-  const place = folder(t)
+  const directory = folder(t)
   // The database runs as a user of its own.
-  chmodSync(place, 0o755)
+  chmodSync(directory, 0o755)
   const argv = ['-C', 'source', '--import', 'tsx', join(import.meta.dirname, 'faults.ts')]
   const options = ['--only', 'connections-end']
-  // With that variable it would report to this run of tests.
-  const env: NodeJS.ProcessEnv = { ...process.env, TMPDIR: place }
+  // With NODE_TEST_CONTEXT it reports to this run of tests.
+  const env: NodeJS.ProcessEnv = { ...process.env, TMPDIR: directory }
   delete env['NODE_TEST_CONTEXT']
   const running = spawn(process.execPath, [...argv, ...options], { env, detached: true })
   const ended = once(running, 'close')
@@ -44,12 +44,12 @@ test('Ctrl-C ends a run with its report, and leaves no process', {
     assert.equal(running.exitCode, null, output)
     return output.includes(' s: connections-end;')
   }, 120)
-  assert.ok(processesOf(place).length > 6)
+  assert.ok(processesOf(directory).length > 6)
 
-  // To all of the group, as a terminal does.
+  // A terminal signals the whole process group.
   process.kill(-(running.pid ?? assert.fail()), 'SIGINT')
   const [code] = await ended
   assert.equal(code, 0, output)
   assert.match(output, /^0\.\d minutes, \d+ faults, .*: held$/m)
-  await eventually(() => processesOf(place).length === 0)
+  await eventually(() => processesOf(directory).length === 0)
 })

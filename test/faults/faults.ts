@@ -3,29 +3,29 @@ import { test } from 'node:test'
 import { noHaproxy } from '#kit/haproxy.js'
 import { noPostgres } from '#kit/postgres.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
-import { commanded, Misuse } from '../bench/misuse.js'
+import { runCommand, UsageError } from '../bench/usage-error.js'
 import { disturbances } from './disturbances.js'
 import { HELP, type Options, randomOf, readOptions } from './options.js'
 import { asText } from './report.js'
 import { disturbed } from './run.js'
 import { createStage } from './stage.js'
 
-/** For PostgreSQL with little in it. */
+/** The size of the disk: enough for a small database. */
 const DISK = '256m'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-await commanded(async () => {
+await runCommand(async () => {
   const options = readOptions(process.argv.slice(2), Object.keys(disturbances))
   if (options.help) return print(HELP)
   const missing = noPostgres ?? noHaproxy
-  if (missing !== undefined) throw new Misuse(`this needs PostgreSQL and HAProxy: ${missing}`)
-  // In a process group of its own: Ctrl-C would end all that it started, before it has looked at it.
-  if (process.send === undefined) return runApart(options)
+  if (missing !== undefined) throw new UsageError(`PostgreSQL and HAProxy are needed: ${missing}`)
+  // In a process group of its own: otherwise Ctrl-C ends all servers before the run has checked them.
+  if (process.send === undefined) return runInOwnGroup(options)
   run(options)
 })
 
-function runApart(options: Options): void {
+function runInOwnGroup(options: Options): void {
   const argv = [...process.argv.slice(2), '--seed', String(options.seed)]
   const running = fork(import.meta.filename, argv, { detached: true })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -35,17 +35,17 @@ function runApart(options: Options): void {
   })
 }
 
-/** As a test, since what it starts ends with one. */
+/** Runs as a test, whose end stops everything that it started. */
 function run({ minutes, seed, only }: Options): void {
   const stopping = new AbortController()
   process.once('disconnect', () => stopping.abort())
   process.channel?.unref()
   void test(`${minutes} minutes of faults, --seed ${seed}`, async (t) => {
     const disk = noDisk === undefined ? smallDisk(t, DISK) : undefined
-    const stage = await createStage(t, disk?.place)
+    const stage = await createStage(t, disk?.mountPoint)
     const timer = setTimeout(() => stopping.abort(), minutes * 60_000)
-    const scene = { stage, random: randomOf(seed), fullDisk: disk?.faults.full }
-    const report = await disturbed(scene, only, stopping.signal)
+    const context = { stage, random: randomOf(seed), fullDisk: disk?.faults.full }
+    const report = await disturbed(context, only, stopping.signal)
     clearTimeout(timer)
     print(asText(report))
     if (!report.held) throw new Error('a bound was broken: see the report')

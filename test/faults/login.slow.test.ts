@@ -5,13 +5,13 @@ import { eventually } from '#kit/captured-log.js'
 import { noPostgres, PostgresCluster, type TestDatabase } from '#kit/postgres.js'
 import { browse, realLogin } from '../plugins/credential/oauth/real-provider.js'
 import { call, send } from '../plugins/forward/proxied.js'
-import { migrate, PATIENCE } from './replicas.js'
+import { migrate, TIMEOUT } from './replicas.js'
 import { startProxies } from './stage.js'
 
 const PAGE = /(?<=^Open this URL to sign in: )\S+$/m
 
-/** Lets nobody write the logins, until it is told to. */
-async function heldTable(t: TestContext, { url }: TestDatabase) {
+/** Locks the table of logins against writes until `release`. */
+async function lockedTable(t: TestContext, { url }: TestDatabase) {
   const client = new pg.Client(url)
   client.on('error', () => {})
   await client.connect()
@@ -22,7 +22,7 @@ async function heldTable(t: TestContext, { url }: TestDatabase) {
   }
 }
 
-test('three proxies have one login, and a kill -9 between the answer to a refresh and its saving costs at most one more', {
+test('three proxies share one login, and a kill -9 between a refresh and its saving costs at most one more', {
   skip: noPostgres,
 }, async (t) => {
   const database = await new PostgresCluster().database()
@@ -37,13 +37,13 @@ test('three proxies have one login, and a kill -9 between the answer to a refres
     assert.deepEqual(login.counts, { refreshes: before + round, logins: 1, refused: 0 })
   }
 
-  const table = await heldTable(t, database)
+  const table = await lockedTable(t, database)
   login.onGrant(() => {
     login.onGrant(() => {})
     return table.hold()
   })
   login.refuseTokens()
-  // Each may have printed the page of the first login.
+  // Each proxy may have printed the URL of the first login.
   const printed = new Map(proxies.map((proxy) => [proxy, proxy.output.stderr.length]))
   const asked = proxies.map(({ main }) => send(`http://${main}`, call(2)).catch(() => undefined))
   const waiting = await eventually(async () => {
@@ -51,7 +51,7 @@ test('three proxies have one login, and a kill -9 between the answer to a refres
       `select application_name as name from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'relation'`,
     )
     return proxies.find(({ name }) => rows.some((row) => row.name === name))
-  }, PATIENCE)
+  }, TIMEOUT)
   await waiting.end('SIGKILL')
   await table.release()
 
@@ -61,7 +61,7 @@ test('three proxies have one login, and a kill -9 between the answer to a refres
       others
         .map((proxy) => PAGE.exec(proxy.output.stderr.slice(printed.get(proxy)))?.[0])
         .find((found) => found !== undefined),
-    PATIENCE,
+    TIMEOUT,
   )
   await browse(page)
   await Promise.all(asked)
@@ -69,6 +69,6 @@ test('three proxies have one login, and a kill -9 between the answer to a refres
   assert.deepEqual(new Set((await all()).map(({ status }) => status)), new Set([200]))
   login.refuseTokens()
   assert.deepEqual(new Set((await all()).map(({ status }) => status)), new Set([200]))
-  // Some issuers repeat their answer, so the next process tries the same token, and once only.
+  // Some issuers repeat their answer, so the next process tries the same token once.
   assert.deepEqual([login.counts.logins, login.counts.refused], [2, 1])
 })

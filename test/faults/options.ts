@@ -1,16 +1,16 @@
 import { parseArgs } from 'node:util'
-import { Misuse } from '../bench/misuse.js'
+import { UsageError } from '../bench/usage-error.js'
 
 export const HELP = `npm run faults -- [OPTIONS]
 
-Runs three registries and two proxies, each as on a machine of its own, with one PostgreSQL that they share, behind HAProxy,
-and troubles them at random: the database is stopped, silent, without disk, and its password changes; processes are killed
-and restarted. It ends by itself, with 1 when a read failed, when a document was lost or is there twice, when replicas
-differ at the end, or when a login was lost. Ctrl-C ends it early, with its report.
+Runs three registries and two proxies behind HAProxy, each as on a machine of its own, with one PostgreSQL that they
+share, and disturbs them at random: the database is stopped, silent, or without disk, and its password changes; processes
+are killed and restarted. The exit code is 1 when a read failed, a document was lost or is there twice, replicas differ
+at the end, or a login was lost. Ctrl-C ends the run early, with its report.
 
   --minutes N    how long (10)
   --seed N       the same faults in the same order; without it, another run each time
-  --only NAME    one fault, over and over; may be repeated
+  --only NAME    only this fault, again and again; may be repeated
 `
 
 export interface Options {
@@ -31,10 +31,11 @@ export function readOptions(argv: readonly string[], known: readonly string[]): 
     },
   })
   const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
-  if (!(minutes > 0)) throw new Misuse('--minutes: expected a number above 0')
-  if (!Number.isInteger(seed)) throw new Misuse('--seed: expected a whole number')
+  if (!(minutes > 0)) throw new UsageError('--minutes: expected a number above 0')
+  if (!Number.isInteger(seed)) throw new UsageError('--seed: expected a whole number')
   const unknown = values.only.filter((name) => !known.includes(name))
-  if (unknown.length > 0) throw new Misuse(`--only: there is no "${unknown[0]}"; known: ${known.join(', ')}`)
+  if (unknown.length > 0)
+    throw new UsageError(`--only: there is no "${unknown[0]}"; known: ${known.join(', ')}`)
   return { help: values.help, minutes, seed, only: values.only }
 }
 

@@ -1,7 +1,7 @@
 import { keyOf } from './upstream.js'
 
 const LIST = '/registry/default/v0.1/servers?limit=100&include_deleted=true'
-/** Milliseconds between two requests of one reader: half of what a machine carries is for the others. */
+/** Milliseconds between two requests of one reader, to leave half of the machine to the servers. */
 const REST = 20
 
 interface Page {
@@ -29,11 +29,11 @@ export async function pagesOf(main: string): Promise<readonly Page[]> {
   return pages
 }
 
-/** The versions in these pages, each as often as it is there. */
+/** The versions in these pages, with duplicates. */
 export const keysIn = (pages: readonly Page[]): readonly string[] =>
   pages.flatMap(({ body }) => (JSON.parse(body) as ListBody).servers.map(({ server }) => keyOf(server)))
 
-/** Readers who go on until they are told to stop. A response that is not 200 has failed. */
+/** Starts readers that read until `stop`. Every response other than 200 is a failure. */
 export function readers(url: string, howMany: number) {
   const failures: string[] = []
   const origin = url.replace(/\/$/, '')

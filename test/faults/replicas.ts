@@ -8,13 +8,13 @@ import type { TestDatabase } from '#kit/postgres.js'
 import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
 /** Seconds that a start, or a recovery, may take while the machine is busy. */
-export const PATIENCE = 60
+export const TIMEOUT = 60
 const PASSPHRASE = 'a passphrase that the replicas share'
 
-/** A gateway in a process of its own, on a machine of its own as far as it can tell. It can be started again. */
+/** A gateway in a process of its own, with a host name of its own. It can be started again. */
 export class Replica {
   private running: StartedProgram | undefined
-  /** Since its last start. */
+  /** Its output since its last start. */
   output: StartedProgram['output'] = { stdout: '', stderr: '' }
   private readonly urlFile: string
   private readonly home: string
@@ -33,7 +33,7 @@ export class Replica {
     writeFileSync(join(this.home, 'config.json'), JSON.stringify(settings(this)))
   }
 
-  /** @param balancer the URL that callers know it by */
+  /** @param balancer the URL by which callers reach it */
   static async registry(t: TestContext, name: string, source: string, balancer?: string): Promise<Replica> {
     return new Replica(t, name, ['registry'], await freeAddress(), await freeAddress(), (replica) => ({
       address: replica.main,
@@ -43,7 +43,7 @@ export class Replica {
       allowedHosts: balancer === undefined ? [] : [new URL(balancer).host],
       store: replica.database,
       stateDirectory: './state',
-      // A change comes with `POST /sync` alone.
+      // Only `POST /sync` makes it read a change.
       sources: [{ name: 'upstream', http: { url: source, every: '1h', allowPrivateIP: true } }],
     }))
   }
@@ -65,7 +65,7 @@ export class Replica {
     return { postgres: { urlFile: this.urlFile } }
   }
 
-  /** Which database it uses from now on; the server knows the replica by its name. */
+  /** Sets the database that it uses from now on; its name is the name of its connections. */
   useDatabase(url: string): void {
     writeFileSync(this.urlFile, `${url}?application_name=${this.name}`)
   }
@@ -75,21 +75,21 @@ export class Replica {
       cwd: this.home,
       environment: { XDG_STATE_HOME: join(this.home, 'xdg'), SALLYPORT_STATE_PASSPHRASE: PASSPHRASE },
       hostname: this.name,
-      patience: PATIENCE,
+      patience: TIMEOUT,
     })
     this.output = this.running.output
     return this.running
   }
 
-  /** Returns its exit code, and `null` where the signal ended it. */
+  /** Returns its exit code, or `null` when the signal ended it. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> {
     this.running?.process.kill(signal)
     return this.running?.ended() ?? null
   }
 
-  /** Until it says itself that it is. */
+  /** Resolves when its readiness endpoint responds with 200. */
   async ready(): Promise<void> {
-    await eventually(async () => (await this.readiness()) === 200, PATIENCE).catch((error: Error) => {
+    await eventually(async () => (await this.readiness()) === 200, TIMEOUT).catch((error: Error) => {
       throw new Error(`${this.name}: ${error.message}\n${this.output.stderr.slice(-5_000)}`)
     })
   }
@@ -98,7 +98,7 @@ export class Replica {
     return (await fetch(`http://${this.internal}/readiness`).catch(() => undefined))?.status
   }
 
-  /** Asks for a sync. Undefined when there was no response. */
+  /** Requests a sync, and returns the status; undefined without a response. */
   async sync(): Promise<number | undefined> {
     const asking = { method: 'POST', signal: AbortSignal.timeout(20_000) }
     return (await fetch(`http://${this.internal}/sync/upstream`, asking).catch(() => undefined))?.status
@@ -107,7 +107,7 @@ export class Replica {
 
 const freeAddress = async (): Promise<string> => `127.0.0.1:${await freePort()}`
 
-/** Brings a database to the level of this version, as an operator does. */
+/** Migrates a database to the schema of this version, as an operator does. */
 export async function migrate(t: TestContext, url: string): Promise<string> {
   const list = [{ use: 'state/postgres', with: { url } }]
   const home = folder(t, { 'list.json': JSON.stringify(list) })
@@ -119,7 +119,7 @@ export async function migrate(t: TestContext, url: string): Promise<string> {
   return migrating.output.stdout
 }
 
-/** The names of the replicas that hold a lock: of registries, those that lead a source. */
+/** The names of the replicas that hold an advisory lock: a registry holds one for each source that it leads. */
 export async function lockHolders(database: TestDatabase): Promise<readonly string[]> {
   const rows = await database.query<{ name: string }>(
     `select a.application_name as name from pg_locks l join pg_stat_activity a using (pid)

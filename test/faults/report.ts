@@ -1,4 +1,4 @@
-/** What has to be a number, and what it was. */
+/** A count, with its expected value. */
 export interface Bound {
   readonly what: string
   readonly found: number
@@ -10,12 +10,12 @@ export interface Report {
   readonly faults: Readonly<Record<string, number>>
   readonly counts: Readonly<Record<string, number>>
   readonly bounds: readonly Bound[]
-  /** The first of what went wrong. */
+  /** The first failures. */
   readonly failures: readonly string[]
   readonly held: boolean
 }
 
-/** As a person reads it; it is Markdown too. */
+/** The report as Markdown. */
 export function asText({ minutes, faults, counts, bounds, failures, held }: Report): string {
   const sum = Object.values(faults).reduce((total, count) => total + count, 0)
   const parts = [

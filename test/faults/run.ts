@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '#kit/captured-log.js'
 import { call, send } from '../plugins/forward/proxied.js'
-import { disturbances, type Scene } from './disturbances.js'
+import { type DisturbanceContext, disturbances } from './disturbances.js'
 import { keysIn, pagesOf, readers } from './reading.js'
-import { PATIENCE } from './replicas.js'
+import { TIMEOUT } from './replicas.js'
 import type { Report } from './report.js'
 import type { Stage } from './stage.js'
 
@@ -12,13 +12,17 @@ const READERS = 4
 const REST = 6_000
 /** Milliseconds between two changes of the source, and between two calls through each proxy. */
 const EVERY = 500
-/** Every so many calls the target refuses all tokens, so that they are refreshed. */
+/** After so many calls the target refuses all tokens, so that the proxies refresh them. */
 const CALLS_OF_A_TOKEN = 10
-const MOST_TOLD = 20
+const MOST_REPORTED = 20
 
-/** One fault after the other until the signal is aborted, then a look at what is left. */
-export async function disturbed(scene: Scene, only: readonly string[], signal: AbortSignal): Promise<Report> {
-  const { stage, random } = scene
+/** Causes one fault after the other until the signal is aborted, then checks the bounds. */
+export async function disturbed(
+  context: DisturbanceContext,
+  only: readonly string[],
+  signal: AbortSignal,
+): Promise<Report> {
+  const { stage, random } = context
   const began = performance.now()
   const reads = readers(stage.url, READERS)
   const writes = changes(stage, random)
@@ -30,7 +34,7 @@ export async function disturbed(scene: Scene, only: readonly string[], signal: A
     await pause(random() * REST, undefined, { signal }).catch(() => {})
     if (signal.aborted) break
     const name = names[Math.floor(random() * names.length)] ?? ''
-    await disturbances[name]?.(scene)
+    await disturbances[name]?.(context)
     faults[name] = (faults[name] ?? 0) + 1
     const seconds = Math.round((performance.now() - began) / 1000)
     const { failures } = reads
@@ -40,7 +44,7 @@ export async function disturbed(scene: Scene, only: readonly string[], signal: A
   }
   await writes.stop()
   const isReady = await Promise.all(stage.registries.map((replica) => replica.ready().then(yes, no)))
-  const isRead = await eventually(() => isSynced(stage), PATIENCE).catch(no)
+  const isRead = await eventually(() => isSynced(stage), TIMEOUT).catch(no)
   const served = await settled(stage)
   await reads.stop()
   await calls.stop()
@@ -102,12 +106,12 @@ export async function disturbed(scene: Scene, only: readonly string[], signal: A
       refreshes: logins.refreshes,
     },
     bounds,
-    failures: [...reads.failures, ...lost, ...doubled].slice(0, MOST_TOLD),
+    failures: [...reads.failures, ...lost, ...doubled].slice(0, MOST_REPORTED),
     held: bounds.every(({ found, expected }) => found === expected),
   }
 }
 
-/** Changes the source all the time, and asks one replica after the other to read it. */
+/** Changes the source all the time, and requests a sync from one replica after the other. */
 function changes({ upstream, registries }: Stage, random: () => number) {
   const acknowledged = new Set<string>()
   let stopped = false
@@ -115,7 +119,7 @@ function changes({ upstream, registries }: Stage, random: () => number) {
     for (let round = 0; !stopped; round++) {
       upstream.change(random)
       const there = upstream.keys()
-      // 202 comes from one that does not lead: what becomes of it is not known.
+      // A replica that does not lead responds with 202: then nothing is acknowledged.
       if ((await registries[round % registries.length]?.sync()) === 200)
         for (const key of there) acknowledged.add(key)
       await pause(EVERY)
@@ -130,7 +134,7 @@ function changes({ upstream, registries }: Stage, random: () => number) {
   }
 }
 
-/** Calls through each proxy. While the database is away one may fail: it cannot refresh a token that was refused. */
+/** Calls through each proxy. A call may fail while the database is unreachable: the proxy cannot refresh a token. */
 function callers({ proxies, login }: Stage) {
   let [count, failed, refusals, stopped] = [0, 0, 0, false]
   const all = (async () => {
@@ -161,25 +165,25 @@ function callers({ proxies, login }: Stage) {
 
 const [yes, no] = [() => true, () => false]
 
-/** Whether the leader has read the source just now. */
+/** Whether the leader could read the source now. */
 async function isSynced({ registries }: Stage): Promise<boolean> {
   for (const replica of registries) if ((await replica.sync()) === 200) return true
   return false
 }
 
-/** What each replica serves, once they are equal; what they serve when time is up, if they never are. */
+/** What each replica serves, once they are equal, or after the timeout. */
 async function settled({ registries }: Stage) {
   const look = () => Promise.all(registries.map(({ main }) => pagesOf(main).catch(() => [])))
   const equal = async () => {
     const found = await look()
     return new Set(found.map((pages) => JSON.stringify(pages))).size === 1 && found
   }
-  return eventually(equal, PATIENCE).catch(look)
+  return eventually(equal, TIMEOUT).catch(look)
 }
 
 const broken = async ({ proxies }: Stage): Promise<number> => {
   const works = async ({ main }: { readonly main: string }) =>
     (await send(`http://${main}`, call(1))).status === 200
-  const each = proxies.map((proxy) => eventually(() => works(proxy), PATIENCE).catch(() => false))
+  const each = proxies.map((proxy) => eventually(() => works(proxy), TIMEOUT).catch(() => false))
   return (await Promise.all(each)).filter((one) => !one).length
 }

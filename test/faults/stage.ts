@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { balanced } from '#kit/haproxy.js'
+import { startHaproxy } from '#kit/haproxy.js'
 import { closedPort } from '#kit/listening.js'
 import { PostgresCluster, type TestDatabase } from '#kit/postgres.js'
 import { browse, realLogin } from '../plugins/credential/oauth/real-provider.js'
@@ -7,7 +7,7 @@ import { call, send } from '../plugins/forward/proxied.js'
 import { migrate, Replica } from './replicas.js'
 import { changingRegistry } from './upstream.js'
 
-/** Three registries and two proxies over one database, and what stands around them. */
+/** Three registries and two proxies over one database, with their source, balancer and login. */
 export interface Stage {
   readonly cluster: PostgresCluster
   readonly database: TestDatabase
@@ -15,21 +15,21 @@ export interface Stage {
   readonly registries: readonly Replica[]
   readonly proxies: readonly Replica[]
   readonly login: Awaited<ReturnType<typeof realLogin>>
-  /** Of HAProxy. */
+  /** The URL of HAProxy. */
   readonly url: string
-  readonly balancer: Awaited<ReturnType<typeof balanced>>
+  readonly balancer: Awaited<ReturnType<typeof startHaproxy>>
 }
 
-/** @param place of the database, in place of a temporary folder */
-export async function createStage(t: TestContext, place?: string): Promise<Stage> {
-  const cluster = new PostgresCluster(place === undefined ? {} : { place })
+/** @param directory of the database, instead of a temporary one */
+export async function createStage(t: TestContext, directory?: string): Promise<Stage> {
+  const cluster = new PostgresCluster(directory === undefined ? {} : { directory })
   const database = await cluster.database()
   await migrate(t, database.url)
 
   const upstream = await changingRegistry(t)
   const url = await closedPort()
   const registries = await startRegistries(t, database, upstream.url, url)
-  const balancer = await balanced(t, url, registries, { retries: 3 })
+  const balancer = await startHaproxy(t, url, registries, { retries: 3 })
 
   const login = await realLogin(t, { life: 3600 })
   const proxies = await startProxies(t, database, login.target)
@@ -53,7 +53,7 @@ export async function startRegistries(
   return replicas
 }
 
-/** The first signs in, and the others use its login. */
+/** Starts proxies: the first signs in, and the others use its login. */
 export async function startProxies(
   t: TestContext,
   { url }: TestDatabase,

@@ -12,11 +12,11 @@ interface Version {
   updatedAt: string
 }
 
-/** How a version is named in counts: each is served once, and once only. */
+/** The key of a version in counts: each replica serves each version exactly once. */
 export const keyOf = ({ name, version }: { readonly name: string; readonly version: string }): string =>
   `${name} ${version}`
 
-/** A registry whose documents change whenever `change` is called: it is the source of the registries under test. */
+/** The source of the registries under test: its documents change when the test calls `change`. */
 export async function changingRegistry(t: TestContext) {
   const versions: Version[] = []
   let changes = 0
@@ -45,9 +45,9 @@ export async function changingRegistry(t: TestContext) {
   return {
     url,
     asked: () => asked,
-    /** What a reader that begins now gets. */
+    /** The versions that a reader gets now. */
     keys: (): readonly string[] => versions.map(keyOf),
-    /** A new version; now and then the status of an older one. */
+    /** Adds a version; every fifth call also changes the status of an older one. */
     change(random: () => number): void {
       add(changes % SERVERS, 1 + Math.floor(changes / SERVERS))
       const changed = versions[Math.floor(random() * versions.length)]

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { type Agent, get, type IncomingMessage } from 'node:http'
 
-/** The whole response to a GET, by default of a connection of its own. */
+/** Sends a GET, on a new connection without an `agent`, and returns the whole response. */
 export async function ask(url: string, agent?: Agent): Promise<IncomingMessage & { text: string }> {
-  const asked = get(url, { ...(agent !== undefined && { agent }) })
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const request = get(url, { ...(agent !== undefined && { agent }) })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
   let text = ''
   for await (const chunk of response) text += String(chunk)
   return Object.assign(response, { text })

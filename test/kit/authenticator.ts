@@ -9,54 +9,58 @@ import { closedPort, listening } from './listening.js'
 
 /** An authenticator under test, with a provider that works. */
 export interface AuthenticatorCase {
-  /** What stands at the gate, for a provider at this URL. */
+  /** The plugins under test, for a provider at this URL. */
   readonly entries: (provider: string) => List
   /** The provider that works. */
   readonly provider: string
-  /** Whom its tokens are for. */
+  /** The audience of its tokens. */
   readonly audience: string
-  /** A token that is accepted but for these claims; `undefined` takes a claim away. */
+  /** A valid token with these claims changed; `undefined` removes a claim. */
   readonly token: (claims?: Readonly<Record<string, unknown>>) => string | Promise<string>
 }
 
-/** A route that needs a token, and answers with whom it let in. */
-export const closedRoute = definePlugin({
+/** A route that needs a token, and responds with the subject of the caller. */
+export const protectedRoute = definePlugin({
   name: 'closed-route',
   api: 1,
   setup: ({ http }) => void http.all('/closed', ({ identity }) => ({ subject: identity?.subject })),
 })
 
-/** A gateway on a free port with these entries at its gate, and a way to knock. */
-export async function gateOf(t: TestContext, entries: List, listening: object = {}) {
+/** Starts a gateway on a free port with these plugins, and returns a function that sends requests to it. */
+export async function gatewayWith(t: TestContext, entries: List, listening: object = {}) {
   const { log, lines, scrubber } = recordedLog()
-  const door = { use: 'listen/http', with: { address: '127.0.0.1:0', ...listening } }
-  const running = await serving(t, [door, { use: 'discovery/issuer' }, ...entries, { use: closedRoute }], {
-    log,
-    scrubber,
-  })
+  const listener = { use: 'listen/http', with: { address: '127.0.0.1:0', ...listening } }
+  const running = await serving(
+    t,
+    [listener, { use: 'discovery/issuer' }, ...entries, { use: protectedRoute }],
+    {
+      log,
+      scrubber,
+    },
+  )
   const url = `${running.addresses.main}/closed`
-  const knock = (authorization?: string) =>
+  const requestWith = (authorization?: string) =>
     fetch(url, authorization === undefined ? {} : { headers: { authorization } })
-  return { running, lines, url, knock }
+  return { running, lines, url, requestWith }
 }
 
-/** Holds an authenticator to what every one of them must do, whatever it checks. */
+/** Tests what every authenticator must do, independent of what it checks. */
 export function authenticatorSuite(
   name: string,
   start: (t: TestContext) => Promise<AuthenticatorCase>,
 ): void {
   test(`${name} accepts its own token and refuses nonsense`, async (t) => refusesNonsense(t, await start(t)))
-  test(`${name} refuses wrong claims, and judges time at its edges`, async (t) =>
+  test(`${name} refuses wrong claims, and checks times to the second`, async (t) =>
     judgesClaims(t, await start(t)))
   test(`${name} refuses when its provider fails in any way`, async (t) =>
     refusesWhenFaulty(t, await start(t)))
-  test(`${name} survives a caller that leaves, and stops with nothing left open`, async (t) =>
+  test(`${name} survives a client that disconnects, and stops with nothing left open`, async (t) =>
     stopsCleanly(t, await start(t)))
 }
 
-/** Nonsense is refused, leaves no trace in the log, and does not keep a good token out afterwards. */
+/** The authenticator refuses nonsense, logs no token, and accepts a good token afterwards. */
 export async function refusesNonsense(t: TestContext, subject: AuthenticatorCase): Promise<void> {
-  const { knock, lines } = await gateOf(t, subject.entries(subject.provider))
+  const { requestWith, lines } = await gatewayWith(t, subject.entries(subject.provider))
   const good = await subject.token()
   const [head = '', body = '', signature = ''] = good.split('.')
   const nonsense = [
@@ -86,19 +90,19 @@ export async function refusesNonsense(t: TestContext, subject: AuthenticatorCase
     `Bearer ${'.'.repeat(10_000)}`,
     `Bearer ${'A'.repeat(20_000)}`,
   ]
-  assert.equal((await knock(`Bearer ${good}`)).status, 200)
-  for (const each of nonsense) assert.equal((await knock(each)).status, 401, each.slice(0, 60))
-  assert.equal((await knock()).status, 401)
-  assert.equal((await knock(`bEARER ${good}`)).status, 200)
+  assert.equal((await requestWith(`Bearer ${good}`)).status, 200)
+  for (const each of nonsense) assert.equal((await requestWith(each)).status, 401, each.slice(0, 60))
+  assert.equal((await requestWith()).status, 401)
+  assert.equal((await requestWith(`bEARER ${good}`)).status, 200)
   assert.equal(JSON.stringify(lines).includes(good), false, 'the token is in the log')
 }
 
 /** `iss`, `aud`, `exp`, `nbf`, `iat` and `cnf`, each wrong alone. */
 export async function judgesClaims(t: TestContext, subject: AuthenticatorCase): Promise<void> {
-  const { knock } = await gateOf(t, subject.entries(subject.provider))
+  const { requestWith } = await gatewayWith(t, subject.entries(subject.provider))
   const now = Math.floor(Date.now() / 1000)
   const status = async (claims: Readonly<Record<string, unknown>>) =>
-    (await knock(`Bearer ${await subject.token(claims)}`)).status
+    (await requestWith(`Bearer ${await subject.token(claims)}`)).status
 
   const { provider, audience } = subject
   const wrongIssuers = [
@@ -124,7 +128,7 @@ export async function judgesClaims(t: TestContext, subject: AuthenticatorCase): 
   assert.equal(await status({ aud: ['other', audience] }), 200)
 }
 
-/** Whatever a provider answers, the caller gets a refusal in bounded time and never an error of ours. */
+/** For every fault of the provider, the gateway refuses the caller in bounded time, and never fails itself. */
 export async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCase): Promise<void> {
   const faulty = await Promise.all(
     Object.entries(providerFaults).map(
@@ -134,18 +138,18 @@ export async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCa
   const all = [...faulty, ['a port that is closed', await closedPort()] as const]
   await Promise.all(
     all.map(async ([fault, provider]) => {
-      const { knock } = await gateOf(t, subject.entries(provider))
-      const answer = await knock(`Bearer ${await subject.token({ iss: provider })}`)
+      const { requestWith } = await gatewayWith(t, subject.entries(provider))
+      const answer = await requestWith(`Bearer ${await subject.token({ iss: provider })}`)
       assert.ok([401, 503].includes(answer.status), `${fault}: ${answer.status}`)
     }),
   )
 }
 
-/** A caller that leaves breaks nothing, and what was opened is closed when the gateway stops. */
+/** A client that disconnects breaks nothing, and a stopped gateway leaves no handle open. */
 export async function stopsCleanly(t: TestContext, subject: AuthenticatorCase): Promise<void> {
   const silent = await listening(t, () => {})
   const before = handles()
-  const { url, running } = await gateOf(t, subject.entries(silent))
+  const { url, running } = await gatewayWith(t, subject.entries(silent))
   const token = await subject.token()
   await new Promise<void>((left) => {
     const leaving = request(url, { headers: { authorization: `Bearer ${token}` } })
@@ -155,11 +159,11 @@ export async function stopsCleanly(t: TestContext, subject: AuthenticatorCase): 
   })
   assert.equal((await fetch(url)).status, 401)
   await running.stop(0)
-  // What belongs to the client and to the test itself may go at any moment; nothing may have come.
-  await eventually(() => (comparedWith(before).length === 0 ? true : undefined))
+  // Handles of the client and of the test may close at any moment; there must be no new one.
+  await eventually(() => (handlesBeyond(before).length === 0 ? true : undefined))
 }
 
-function comparedWith(before: readonly string[]): readonly string[] {
+function handlesBeyond(before: readonly string[]): readonly string[] {
   const left = [...before]
   return handles().filter((name) => {
     const at = left.indexOf(name)
@@ -168,7 +172,7 @@ function comparedWith(before: readonly string[]): readonly string[] {
   })
 }
 
-// What would keep this process alive, but for the sockets of this test's own servers and clients.
+// Handles that keep this process alive, without the sockets of this test's own servers and clients.
 const handles = () =>
   process
     .getActiveResourcesInfo()

@@ -26,7 +26,7 @@ export function capturedLog(options: LogOptions = {}): CapturedLog {
   }
 }
 
-/** What `look` answers as soon as that is neither `undefined` nor `false`; so many seconds of real time at most. */
+/** Calls `look` until its result is neither `undefined` nor `false`; fails after so many seconds of real time. */
 export async function eventually<T>(look: () => Awaitable<T | false | undefined>, seconds = 30): Promise<T> {
   for (const end = reallyElapsed() + seconds * 1000; reallyElapsed() < end; await reallyWait(10)) {
     const found = await look()

@@ -11,7 +11,7 @@ import { ConformanceRunner } from '#core/conformance/runner.js'
 import { providing } from '#kit/plugin.js'
 import { booted } from './booted.js'
 
-/** What the requirements of a capability find in one provider. */
+/** Runs the requirements of a capability against one provider. */
 export async function resultsFor<T>(
   t: TestContext,
   capability: One<T> | Many<T>,
@@ -32,7 +32,7 @@ export interface FaultyProvider {
   readonly fixtures?: Fixtures
 }
 
-/** Each of these fails the one requirement with its code and no other, and no requirement is without one that fails it. */
+/** Tests that each faulty provider fails only the requirement of its code, and that each requirement has one. */
 export function findsFaults<T>(
   capability: One<T> | Many<T>,
   faulty: Readonly<Record<string, FaultyProvider>>,

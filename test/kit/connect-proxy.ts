@@ -6,26 +6,26 @@ import type { Identity } from './tls.js'
 
 export interface ConnectProxy {
   readonly url: string
-  /** Where each CONNECT wanted to go. */
+  /** The `host:port` of each CONNECT. */
   readonly asked: string[]
   readonly heads: IncomingHttpHeaders[]
   /** How many connections to it are open. */
   readonly open: number
 }
 
-interface Manners {
-  /** The port that every tunnel leads to; the one that was asked for when it is left out. */
+interface ConnectProxyOptions {
+  /** The port that every tunnel leads to; by default the one of its CONNECT. */
   readonly to?: number
-  /** The proxy is itself spoken to over TLS. */
+  /** Clients connect to the proxy over TLS, with this certificate. */
   readonly identity?: Identity
-  /** Sends a CONNECT away, or does something else with it in place of a tunnel. */
+  /** Handles a CONNECT itself and returns `true`: then the proxy opens no tunnel. */
   readonly instead?: (socket: Socket, headers: IncomingHttpHeaders) => boolean
 }
 
-/** A CONNECT proxy on loopback, for which every name is this machine. */
+/** A CONNECT proxy on loopback that connects every name to this machine. */
 export async function connectProxy(
   t: { after(run: () => void): void },
-  { to, identity, instead }: Manners = {},
+  { to, identity, instead }: ConnectProxyOptions = {},
 ): Promise<ConnectProxy> {
   const asked: string[] = []
   const heads: IncomingHttpHeaders[] = []
@@ -35,7 +35,7 @@ export async function connectProxy(
     heads.push(headers)
     socket.on('error', () => {})
     if (instead?.(socket, headers) === true) {
-      // Nobody learns of an end without reading.
+      // A socket that is not read never reports its end.
       socket.resume()
       return
     }

@@ -6,7 +6,7 @@ import type { Fixtures } from '#core/conformance/requirement.js'
 import { ConformanceRunner } from '#core/conformance/runner.js'
 import { booted, contextFor, recordedLog } from './booted.js'
 
-/** A list under test, and what only its author knows of it. */
+/** A list under test, and the fixtures that only its author knows. */
 export interface ContractCase {
   readonly list: List
   readonly fixtures?: Fixtures
@@ -16,7 +16,7 @@ export interface ContractCase {
 
 /**
  * Tests everything that a list provides against the requirements of its capabilities, in one subtest for each
- * requirement. What cannot be found out without more `fixtures` or options fails too.
+ * requirement. A requirement that needs further `fixtures` or options to decide fails too.
  */
 export function contractSuite(
   name: string,

@@ -1,7 +1,7 @@
 import { Authenticator, type Identity } from 'sallyport'
 import { providing } from './plugin.js'
 
-/** Lets in whoever brings a token: as its subject, or as the one whom it is said to be for. */
+/** Accepts every bearer token; by default the token itself is the subject. */
 export const corp = (identify: (token: string) => Partial<Identity> = (subject) => ({ subject })) =>
   providing('corp', Authenticator, {
     provider: 'corp',

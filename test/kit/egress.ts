@@ -5,17 +5,17 @@ import { UpstreamError } from 'sallyport'
 import { createFetcher, type Fetcher, type FetcherOptions, type Resolve } from 'sallyport/toolkit'
 import { opened } from './listening.js'
 
-/** A resolver for which every name is this machine. */
-export const hereForAll: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+/** Resolves every name to this machine. */
+export const resolveToLoopback: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
 
-/** A fetcher that the test closes, and that no proxy of this machine gets in the way of. */
+/** A fetcher that ignores the proxy variables of this machine. Closed when the test ends. */
 export function fetching(t: TestContext, options: FetcherOptions = {}): Fetcher {
   const fetcher = createFetcher({ environment: {}, ...options })
   t.after(() => fetcher.close())
   return fetcher
 }
 
-/** The error of a request that must fail, which is an `UpstreamError` of this code. */
+/** Asserts that a request fails with an `UpstreamError` of this code, and returns the error. */
 export async function failsWith(code: string, request: Promise<unknown>): Promise<UpstreamError> {
   const error = await request.then(
     () => assert.fail(`it should have failed with ${code}`),
@@ -34,7 +34,7 @@ export interface TcpServer {
   readonly open: number
 }
 
-/** A TCP server on loopback. Without a listener it accepts, and never says a word. */
+/** A TCP server on loopback. Without a listener it accepts connections and sends nothing. */
 export async function tcpListening(t: TestContext, listener?: (socket: Socket) => void): Promise<TcpServer> {
   let hits = 0
   const server = createServer((socket) => {

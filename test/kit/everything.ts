@@ -4,7 +4,7 @@ import { eventually } from './captured-log.js'
 import { freePort } from './free-port.js'
 import { spawned } from './spawned.js'
 
-/** The reference server on a port that was free a moment ago: it takes its port from the environment only. */
+/** Starts the reference server on a free port, which that server reads from its environment only. */
 export async function everything(
   t: Pick<TestContext, 'after'>,
   transport: 'streamableHttp' | 'sse' = 'streamableHttp',

@@ -2,24 +2,25 @@ import { syncBuiltinESMExports } from 'node:module'
 import type { TestContext } from 'node:test'
 import timers from 'node:timers/promises'
 
-/** The time of this process, in the hands of a test. */
+/** The time of this process, which the test moves. */
 export interface FakeClock {
-  /** Milliseconds since the epoch, as `Date.now()` says them. */
+  /** Milliseconds since the epoch, as `Date.now()` returns them. */
   readonly now: number
   /**
-   * Moves the time on by so many milliseconds. What falls due on the way runs at its own moment, and what follows
-   * from it without the network has happened when this resolves; for the rest wait with `eventually`.
+   * Moves the time on by so many milliseconds. Each timer on the way runs at its own moment. Promises that follow from
+   * it without the network have settled when this resolves; for everything else wait with `eventually`.
    */
   advance(milliseconds: number): Promise<void>
 }
 
 /**
  * Stops the clock: `Date`, `setTimeout`, `setInterval`, their promises and `AbortSignal.timeout` stand still until
- * the test moves them, for every plugin and library in this process. Sockets and files go on as ever, and so does
- * `performance.now()`, which moves on with the clock, too. Make it before the list is booted. The end of the test puts the real time back.
+ * the test moves them, for every plugin and library in this process. Sockets and files work as ever.
+ * `performance.now()` runs on, and moves with the clock. Call this before the list is booted. The end of the test
+ * restores the real time.
  */
 export function fakeClock(t: TestContext, start: Date | number = Date.now()): FakeClock {
-  const clock = new Standstill(Number(start))
+  const clock = new StoppedClock(Number(start))
   clock.install()
   t.after(() => clock.restore())
   return {
@@ -32,14 +33,14 @@ export function fakeClock(t: TestContext, start: Date | number = Date.now()): Fa
 
 type Callback = (...given: unknown[]) => void
 
-interface Due {
+interface FakeTimer {
   at: number
   readonly run: () => void
-  /** Milliseconds from one time to the next; none for what runs once. */
+  /** Milliseconds between two runs; undefined for a timer that runs once. */
   readonly every: number | undefined
 }
 
-// Taken before any test could have changed them.
+// Saved before any test can replace them.
 const real = {
   Date,
   setTimeout,
@@ -51,21 +52,21 @@ const real = {
   elapsed: performance.now.bind(performance),
 }
 
-/** Milliseconds that really went by, whatever the time of the test is. */
+/** Milliseconds of real time, independent of the fake clock. */
 export const reallyElapsed = (): number => real.elapsed()
 
 const LONGEST = 2 ** 31 - 1
-/** Turns of the event loop in which promises that hang on each other settle. */
+/** Turns of the event loop in which chained promises settle. */
 const TURNS = 5
 
-/** Waits for as long as it says, whatever the time of the test is. */
+/** Waits for real milliseconds, independent of the fake clock. */
 export const reallyWait = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void real.setTimeout(resolve, milliseconds))
 
-// Not the timers of node:test: with them a timer that was set before can no longer be cleared, and fires.
-class Standstill {
-  // The keys are timers of Node's own that never come due: so they can be cleared, `unref`ed and printed as ever.
-  private readonly due = new Map<NodeJS.Timeout, Due>()
+// Not the timers of node:test: under those, a timer that was set before cannot be cleared any more, and fires.
+class StoppedClock {
+  // The keys are timers of Node that never come due: programs can clear, `unref` and print them as ever.
+  private readonly due = new Map<NodeJS.Timeout, FakeTimer>()
 
   constructor(
     public now: number,
@@ -93,7 +94,7 @@ class Standstill {
       clearTimeout: clear,
       clearInterval: clear,
     })
-    replacePromises(<T>(delay = 0, value?: T, options: Waiting = {}) =>
+    replacePromises(<T>(delay = 0, value?: T, options: WaitOptions = {}) =>
       this.pause(delay, value as T, options),
     )
     Object.assign(performance, { now: () => real.elapsed() + this.now - this.start })
@@ -106,7 +107,7 @@ class Standstill {
 
   restore(): void {
     const { pause, abortAfter, elapsed: _, ...rest } = real
-    // Its own is that of all performances.
+    // Without the own property, the method of the prototype is back.
     Reflect.deleteProperty(performance, 'now')
     put(rest)
     replacePromises(pause)
@@ -132,8 +133,8 @@ class Standstill {
     await settled()
   }
 
-  private earliest(until: number): readonly [NodeJS.Timeout, Due] | readonly [] {
-    let first: readonly [NodeJS.Timeout, Due] | readonly [] = []
+  private earliest(until: number): readonly [NodeJS.Timeout, FakeTimer] | readonly [] {
+    let first: readonly [NodeJS.Timeout, FakeTimer] | readonly [] = []
     for (const entry of this.due) {
       if (entry[1].at <= until && entry[1].at < (first[1]?.at ?? Infinity)) first = entry
     }
@@ -153,7 +154,7 @@ class Standstill {
     return timer
   }
 
-  private pause<T>(delay: number, value: T, { signal, ref = true }: Waiting): Promise<T> {
+  private pause<T>(delay: number, value: T, { signal, ref = true }: WaitOptions): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = (): void => reject(Object.assign(new Error('aborted', { cause: signal?.reason }), ABORTED))
       if (signal?.aborted === true) return stop()
@@ -173,7 +174,7 @@ class Standstill {
   }
 }
 
-interface Waiting {
+interface WaitOptions {
   readonly signal?: AbortSignal
   readonly ref?: boolean
 }
@@ -182,7 +183,7 @@ const ABORTED = { name: 'AbortError', code: 'ABORT_ERR' }
 
 const put = (values: Readonly<Record<string, unknown>>): unknown => Object.assign(globalThis, values)
 
-/** Also for those who have imported it by name. */
+/** Also for modules that imported it by name. */
 function replacePromises(pause: unknown): void {
   Object.assign(timers, { setTimeout: pause })
   syncBuiltinESMExports()

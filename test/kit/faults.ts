@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { gzipSync } from 'node:zlib'
 
-/** Made when it is first asked for, and not again for each test: that takes seconds. */
+/** Makes the value at the first call and keeps it: it takes seconds to make. */
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => {
@@ -15,7 +15,7 @@ const large = once(() =>
 )
 const bomb = once(() => gzipSync(`{"active":true,"filler":"${'0'.repeat(50_000_000)}"}`))
 
-/** Ways in which a provider may answer wrongly, or never. */
+/** Providers that respond wrongly, or never. */
 export const providerFaults: Readonly<Record<string, RequestListener>> = {
   'a server that says nothing': () => {},
   'a server that hangs up': (request) => request.socket.destroy(),
@@ -36,7 +36,7 @@ export const providerFaults: Readonly<Record<string, RequestListener>> = {
   'a redirect': (_request, response) => response.writeHead(302, { location: '/elsewhere' }).end(),
 }
 
-/** The answer of a server that is asked too often, with the seconds after which to come again. */
+/** Responds with 429, and the seconds after which a client may try again. */
 export const tooManyRequests =
   (retryAfter = 1): RequestListener =>
   (_request, response) =>

@@ -36,26 +36,26 @@ ssize_t pwrite64(int file, const void *bytes, size_t size, off64_t at) {
 }
 `
 
-/** Why a test can have no faulty disk; nothing when it can. */
+/** Why a test cannot have a faulty disk; undefined when it can. */
 export const noCompiler: string | undefined =
   process.platform === 'linux' && spawnSync('gcc', ['--version']).status === 0
     ? undefined
-    : 'only Linux with gcc can make a library that the program loads first'
+    : 'a faulty disk needs Linux and gcc'
 
-/** An environment in which each sync takes that long, and writes fail as on a disk that became read-only. */
+/** An environment in which each sync takes `syncMs`, and in which writes can fail as on a read-only disk. */
 export function faultyDisk(t: TestContext, { syncMs = 0 }: { readonly syncMs?: number } = {}) {
-  const place = folder(t, { 'disk.c': SOURCE })
-  const library = join(place, 'disk.so')
+  const build = folder(t, { 'disk.c': SOURCE })
+  const library = join(build, 'disk.so')
   const { status, stderr } = spawnSync('gcc', [
     '-shared',
     '-fPIC',
     '-o',
     library,
-    join(place, 'disk.c'),
+    join(build, 'disk.c'),
     '-ldl',
   ])
   if (status !== 0) throw new Error(`gcc failed: ${stderr}`)
-  const fault = join(place, 'read-only')
+  const fault = join(build, 'read-only')
   return {
     environment: {
       LD_PRELOAD: library,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { ownSources } from './own-sources.js'
 
-/** Opens files until only so many more may be open; what it returns closes them. */
+/** `fill(left)` opens files until the process can open only `left` more; the function that it returns closes them. */
 const FILL = `
   import { closeSync, openSync } from 'node:fs'
   function fill(left = 0) {
@@ -16,7 +16,7 @@ const FILL = `
     return () => opened.forEach((file) => closeSync(file))
   }`
 
-/** What the text of a module prints, which can `fill` the few files that its process may open. Nothing else may happen. */
+/** Runs a module in a process that may open few files. The module can call `fill`. Returns the JSON that it prints. */
 export function withFewFiles(module: string): unknown {
   const limited = ['-c', 'ulimit -n 256; exec "$@"', 'sh', process.execPath, ...ownSources.node]
   const { stdout, stderr } = spawnSync('sh', [...limited, '--input-type=module', '--eval', FILL + module], {

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below those that Linux gives to whoever asks for any port, as other tests do at the same time.
+// Below the range from which Linux serves port 0, which other tests use at the same time.
 const FIRST = 20_000
 const COUNT = 12_000
 
-/** A port of loopback that nobody listens on, for what takes no port 0. */
+/** A free port of loopback, for programs that do not accept port 0. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT)
@@ -20,7 +20,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Two of them, which are not the same. */
+/** Two different free ports. */
 export async function twoFreePorts(): Promise<readonly [number, number]> {
   const first = await freePort()
   for (;;) {

@@ -6,11 +6,11 @@ import type { TestContext } from 'node:test'
 import { folder } from './folder.js'
 import { spawned } from './spawned.js'
 
-/** Why there is no HAProxy for a test; nothing when there is one. */
+/** Why a test has no HAProxy; undefined when it has. */
 export const noHaproxy: string | undefined =
-  spawnSync('haproxy', ['-v']).status === 0 ? undefined : 'no haproxy'
+  spawnSync('haproxy', ['-v']).status === 0 ? undefined : 'haproxy is not installed'
 
-/** What it balances to, as `host:port`. */
+/** A server that HAProxy balances to; `main` and `internal` are `host:port`. */
 interface Server {
   readonly name: string
   readonly main: string
@@ -18,10 +18,10 @@ interface Server {
 }
 
 /**
- * HAProxy in front of gateways, by default as strict as can be: it tries nothing twice, so that whoever meets a closed
- * port is told. A request with `x-to` goes to the server of that name, and a response says in `x-served-by` which one it was.
+ * Starts HAProxy in front of gateways. By default it retries nothing, so that a client that meets a closed port gets an
+ * error. A request with `x-to` goes to the server of that name; the header `x-served-by` of a response names it.
  */
-export async function balanced(
+export async function startHaproxy(
   t: TestContext,
   url: string,
   servers: readonly Server[],
@@ -58,7 +58,7 @@ backend gateways
 `
   const file = join(folder(t, { 'haproxy.cfg': configuration }), 'haproxy.cfg')
   spawned(t, ['haproxy', '-db', '-f', file], { stdio: 'ignore' })
-  /** UP or DOWN, with more words. */
+  /** A text that begins with UP or DOWN. */
   return { status: (name: string) => statusOf(socket, name) }
 }
 

@@ -1,4 +1,4 @@
-// What plugin authors test with, too: it is published as `sallyport/testing`.
+// Published as `sallyport/testing`: plugin authors use it too.
 export {
   type CheckResult,
   type ConformanceContext,
@@ -16,9 +16,9 @@ export { conformanceSuites } from '#core/conformance/suites.js'
 export {
   type AuthenticatorCase,
   authenticatorSuite,
-  closedRoute,
-  gateOf,
+  gatewayWith,
   judgesClaims,
+  protectedRoute,
   refusesNonsense,
   refusesWhenFaulty,
   stopsCleanly,
@@ -28,6 +28,6 @@ export { eventually } from './captured-log.js'
 export { type ContractCase, contractSuite } from './contract-suite.js'
 export { type FakeClock, fakeClock } from './fake-clock.js'
 export { providerFaults, tooManyRequests } from './faults.js'
-export { type Asked, Issuer, type IssuerOptions, type IssuerPlaces, issuing } from './issuer.js'
+export { Issuer, type IssuerOptions, type IssuerPaths, issuing, type ReceivedRequest } from './issuer.js'
 export { closedPort, listening } from './listening.js'
 export { type McpEra, type McpTarget, type McpTargetOptions, mcpTarget } from './mcp-target.js'

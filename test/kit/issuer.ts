@@ -16,16 +16,16 @@ export interface IssuerOptions {
   readonly tls?: { readonly key: string; readonly cert: string }
 }
 
-/** Paths of an issuer. */
-export interface IssuerPlaces {
+/** The paths that an issuer serves. */
+export interface IssuerPaths {
   readonly discovery: string
   readonly keys: string
   readonly introspection: string
   readonly token: string
 }
 
-/** What an issuer or a target was asked. */
-export interface Asked {
+/** A request that an issuer or a target received. */
+export interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -33,8 +33,8 @@ export interface Asked {
 }
 
 /**
- * An issuer on loopback that says whatever the test makes it say: it signs with new keys (`rotate`), is slow
- * (`slowness`), answers wrongly (`faults`), or calls itself something else (`metadata`). Closed when the test ends.
+ * Starts an issuer on loopback that the test controls: it signs with new keys (`rotate`), is slow (`slowness`),
+ * responds wrongly (`faults`), or publishes other metadata (`metadata`). Closed when the test ends.
  */
 export async function issuing(t: TestContext, options: IssuerOptions = {}): Promise<Issuer> {
   const { path = '', algorithm = 'ES256', tls } = options
@@ -46,26 +46,26 @@ export async function issuing(t: TestContext, options: IssuerOptions = {}): Prom
   return issuer
 }
 
-/** What `issuing` starts. */
+/** The issuer that `issuing` starts. */
 export class Issuer {
   origin = ''
   readonly audience = 'registry'
   /** Every request, in the order of arrival. */
-  readonly asked: Asked[] = []
+  readonly asked: ReceivedRequest[] = []
   readonly connections = new Set<Socket>()
   /** The keys that are published. */
   keys: JsonWebKey[] = []
-  /** Headers of the answer that holds the keys. */
+  /** Headers of the response with the keys. */
   keyHeaders: Readonly<Record<string, string>> = {}
-  /** The discovery document, but for what the test says. */
+  /** Members that the test changes or adds in the discovery document. */
   metadata: Claims = {}
-  /** Answers of another kind, by path: `issuer.faults.set(issuer.places.keys, tooManyRequests(30))`. */
+  /** Responses that replace the usual ones, by path: `issuer.faults.set(issuer.paths.keys, tooManyRequests(30))`. */
   readonly faults = new Map<string, RequestListener>()
-  /** The paths of what it serves, for `faults` and `times`. */
-  readonly places: IssuerPlaces
-  /** Milliseconds of real time before each answer. */
+  /** The paths that it serves, for `faults` and `times`. */
+  readonly paths: IssuerPaths
+  /** Milliseconds of real time before each response. */
   slowness = 0
-  /** What the token endpoint grants for a form: the claims of the token, or an `error` to refuse with. */
+  /** Decides what the token endpoint grants for a form: the claims of the token, or an `error`. */
   grant: (form: URLSearchParams) => Claims = (form) => ({ sub: form.get('client_id') ?? 'client' })
   private readonly answers = new Map<string, Claims>()
   private signer: { readonly kid: string; readonly key: CryptoKey } | undefined
@@ -74,7 +74,7 @@ export class Issuer {
     private readonly path: string,
     readonly algorithm: string,
   ) {
-    this.places = {
+    this.paths = {
       discovery: `${path.replace(/\/$/, '')}/.well-known/openid-configuration`,
       keys: '/jwks',
       introspection: '/introspect',
@@ -87,11 +87,11 @@ export class Issuer {
   }
 
   get introspectionUrl(): string {
-    return this.origin + this.places.introspection
+    return this.origin + this.paths.introspection
   }
 
   get tokenUrl(): string {
-    return this.origin + this.places.token
+    return this.origin + this.paths.token
   }
 
   /** The settings of a provider that trusts this issuer. */
@@ -99,6 +99,7 @@ export class Issuer {
     return { name: 'corp', issuerUrl: this.url, audience: this.audience, allowPrivateIP: true }
   }
 
+  /** How many requests came for this path. */
   times(path: string): number {
     return this.asked.filter((asked) => asked.path === path).length
   }
@@ -111,14 +112,14 @@ export class Issuer {
     this.signer = { kid, key: privateKey }
   }
 
-  /** Claims that are accepted, but for these; `undefined` takes a claim away. */
+  /** Valid claims with these changed; `undefined` removes a claim. */
   claims(changed: Claims = {}): Claims {
     const now = Math.floor(Date.now() / 1000)
     const good = { iss: this.url, aud: this.audience, sub: 'somebody', iat: now, exp: now + 300, ...changed }
     return Object.fromEntries(Object.entries(good).filter(([, value]) => value !== undefined))
   }
 
-  /** A token that is signed with the newest key. */
+  /** A token, signed with the newest key. */
   async jwt(changed: Claims = {}, header: Claims = {}): Promise<string> {
     const { kid, key } = this.signer ?? {}
     if (key === undefined) throw new Error('this issuer has no key yet')
@@ -126,15 +127,15 @@ export class Issuer {
     return new SignJWT({ ...this.claims(changed) }).setProtectedHeader(protectedHeader).sign(key)
   }
 
-  /** A token that only introspection can tell about. */
+  /** A token that only introspection can check. */
   opaque(changed: Claims = {}): string {
     const token = randomBytes(24).toString('base64url')
-    this.tells(token, { active: true, ...this.claims(changed) })
+    this.setIntrospection(token, { active: true, ...this.claims(changed) })
     return token
   }
 
-  /** What introspection answers about a token; what it was never told about is inactive. */
-  tells(token: string, answer: Claims): void {
+  /** Sets the response of introspection for a token. Every other token is inactive. */
+  setIntrospection(token: string, answer: Claims): void {
     this.answers.set(token, answer)
   }
 
@@ -154,31 +155,31 @@ export class Issuer {
   }
 
   private async answer(path: string, body: string, response: ServerResponse): Promise<void> {
-    const { discovery, keys, introspection, token } = this.places
+    const { discovery, keys, introspection, token } = this.paths
     const form = new URLSearchParams(body)
     if (path === discovery) {
-      const places = { jwks_uri: this.origin + keys, token_endpoint: this.tokenUrl }
-      tell(response, { issuer: this.url, ...places, ...this.metadata })
-    } else if (path === keys) tell(response, { keys: this.keys }, this.keyHeaders)
+      const endpoints = { jwks_uri: this.origin + keys, token_endpoint: this.tokenUrl }
+      sendJson(response, { issuer: this.url, ...endpoints, ...this.metadata })
+    } else if (path === keys) sendJson(response, { keys: this.keys }, this.keyHeaders)
     else if (path === introspection)
-      tell(response, this.answers.get(form.get('token') ?? '') ?? { active: false })
+      sendJson(response, this.answers.get(form.get('token') ?? '') ?? { active: false })
     else if (path === token) await this.answerGrant(form, response)
     else response.writeHead(404).end()
   }
 
   private async answerGrant(form: URLSearchParams, response: ServerResponse): Promise<void> {
     const granted = this.grant(form)
-    if ('error' in granted) return tell(response, granted, {}, 400)
+    if ('error' in granted) return sendJson(response, granted, {}, 400)
     const claims = this.claims(granted)
     const lifetime = Number(claims['exp']) - Math.floor(Date.now() / 1000)
     const issued_token_type = 'urn:ietf:params:oauth:token-type:access_token'
     const exchanged = form.get('grant_type')?.endsWith('token-exchange') && { issued_token_type }
     const access_token = await this.jwt(granted)
-    tell(response, { access_token, token_type: 'Bearer', expires_in: lifetime, ...exchanged })
+    sendJson(response, { access_token, token_type: 'Bearer', expires_in: lifetime, ...exchanged })
   }
 }
 
-function tell(
+function sendJson(
   response: ServerResponse,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},

@@ -5,19 +5,19 @@ import { createInterface } from 'node:readline'
 
 const PROGRAMS = ['dbus-run-session', 'dbus-send', 'gnome-keyring-daemon', 'secret-tool']
 
-/** Why there can be no keyring of a test's own; nothing when there can. */
+/** Why a test cannot have a keyring of its own; undefined when it can. */
 export const noKeyring: string | undefined = (() => {
   const missing = PROGRAMS.filter((name) => spawnSync('which', [name]).status !== 0)
-  return missing.length === 0 ? undefined : `${missing.join(', ')} is not installed`
+  return missing.length === 0 ? undefined : `${missing.join(', ')} not installed`
 })()
 
 export interface TestKeyring {
-  /** What a process needs to find it. */
+  /** The variables by which a process finds it. */
   readonly environment: Readonly<Record<'DBUS_SESSION_BUS_ADDRESS', string>>
   /** The secrets in it by name. */
   entries(): ReadonlyMap<string, string>
   remove(name: string): void
-  /** For good. */
+  /** Locks it for the rest of the test. */
   lock(): void
   close(): Promise<void>
 }
@@ -59,7 +59,7 @@ export async function keyring(home: string): Promise<TestKeyring> {
       done('dbus-send', '--session', '--print-reply', '--dest=org.freedesktop.secrets', ...call, login)
     },
     async close() {
-      // The session ends with its program, and takes the bus along.
+      // The session ends when its program ends, and stops the bus.
       session.stdin.end()
       await ended
     },

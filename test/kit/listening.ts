@@ -3,13 +3,13 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { freePort } from './free-port.js'
 
-/** Opens a server on a free port of loopback, and returns that port. */
+/** Starts a server on a free port of loopback, and returns the port. */
 export async function portOf(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return (server.address() as AddressInfo).port
 }
 
-/** The same until the test ends, which closes every connection too. `sockets` are those that are open. */
+/** Starts a server on a free port. The end of the test closes it and its connections; `sockets` are the open ones. */
 export async function opened(
   t: Pick<TestContext, 'after'>,
   server: Server,

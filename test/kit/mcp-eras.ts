@@ -4,26 +4,26 @@ import { z } from 'zod'
 import type { McpEra } from './mcp-target.js'
 
 /** A server of one era, without its socket. */
-export interface Answering {
+export interface EraServer {
   answer(request: IncomingMessage, response: ServerResponse, body: string): Promise<void>
   sessions(): number
   announce(): Promise<void>
   forget(): Promise<void>
 }
 
-/** Both SDKs offer tools in this way; the two classes have nothing else in common. */
-interface Offering {
+/** Both SDKs register tools in this way; their classes have nothing else in common. */
+interface ToolServer {
   registerTool(name: string, about: object, call: unknown): unknown
 }
 
-/** Loads the SDK of that era: whoever tests with another does not need it. */
-export function answeringIn(era: McpEra): Promise<Answering> {
+/** Starts a server of this era. Loads its SDK only now: tests of another era do not need it. */
+export function eraServer(era: McpEra): Promise<EraServer> {
   if (era === '2026-07-28') return stateless()
   return era === '2024-11-05' ? overOneStream() : withSessions()
 }
 
-async function withSessions(): Promise<Answering> {
-  const { McpServer, StreamableHTTPServerTransport } = await needed(
+async function withSessions(): Promise<EraServer> {
+  const { McpServer, StreamableHTTPServerTransport } = await loadPackages(
     ['@modelcontextprotocol/sdk'],
     async () => ({
       ...(await import('@modelcontextprotocol/sdk/server/mcp.js')),
@@ -32,7 +32,7 @@ async function withSessions(): Promise<Answering> {
   )
   const open: Sessions<InstanceType<typeof StreamableHTTPServerTransport>> = new Map()
   const begin = async () => {
-    const server = new McpServer(NAMED)
+    const server = new McpServer(SERVER_INFO)
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void open.set(id, { server, transport }),
@@ -52,15 +52,15 @@ async function withSessions(): Promise<Answering> {
   })
 }
 
-async function overOneStream(): Promise<Answering> {
-  const { McpServer, SSEServerTransport } = await needed(['@modelcontextprotocol/sdk'], async () => ({
+async function overOneStream(): Promise<EraServer> {
+  const { McpServer, SSEServerTransport } = await loadPackages(['@modelcontextprotocol/sdk'], async () => ({
     ...(await import('@modelcontextprotocol/sdk/server/mcp.js')),
     ...(await import('@modelcontextprotocol/sdk/server/sse.js')),
   }))
   const open: Sessions<InstanceType<typeof SSEServerTransport>> = new Map()
   return inSessions(open, async (request, response, body) => {
     if (request.method === 'GET' && isAt('/sse', request)) {
-      const server = new McpServer(NAMED)
+      const server = new McpServer(SERVER_INFO)
       offer(server, (extra) => (extra as Extra).requestInfo?.headers ?? {})
       const transport = new SSEServerTransport('/messages', response)
       open.set(transport.sessionId, { server, transport })
@@ -74,7 +74,7 @@ async function overOneStream(): Promise<Answering> {
   })
 }
 
-/** By their IDs, each with a server of its own. */
+/** Sessions by their IDs, each with a server of its own. */
 type Sessions<Transport> = Map<string, { readonly server: SessionServer; readonly transport: Transport }>
 
 interface SessionServer {
@@ -82,7 +82,7 @@ interface SessionServer {
   close(): Promise<void>
 }
 
-function inSessions(open: Sessions<unknown>, answer: Answering['answer']): Answering {
+function inSessions(open: Sessions<unknown>, answer: EraServer['answer']): EraServer {
   return {
     answer,
     sessions: () => open.size,
@@ -97,18 +97,18 @@ function inSessions(open: Sessions<unknown>, answer: Answering['answer']): Answe
   }
 }
 
-async function stateless(): Promise<Answering> {
+async function stateless(): Promise<EraServer> {
   const packages = ['@modelcontextprotocol/server', '@modelcontextprotocol/node'] as const
-  const { McpServer, createMcpHandler, toNodeHandler } = await needed(packages, async () => ({
+  const { McpServer, createMcpHandler, toNodeHandler } = await loadPackages(packages, async () => ({
     ...(await import('@modelcontextprotocol/server')),
     ...(await import('@modelcontextprotocol/node')),
   }))
-  const offering = () => {
-    const server = new McpServer(NAMED, { capabilities: { tools: { listChanged: true } } })
+  const createServer = () => {
+    const server = new McpServer(SERVER_INFO, { capabilities: { tools: { listChanged: true } } })
     offer(server, (context) => Object.fromEntries((context as Context).http?.req?.headers ?? []))
     return server
   }
-  const handler = createMcpHandler(offering, { legacy: 'reject' })
+  const handler = createMcpHandler(createServer, { legacy: 'reject' })
   const answer = toNodeHandler(handler)
   return {
     sessions: () => 0,
@@ -119,9 +119,9 @@ async function stateless(): Promise<Answering> {
   }
 }
 
-const NAMED = { name: 'target', version: '1.0.0' }
+const SERVER_INFO = { name: 'target', version: '1.0.0' }
 
-/** What a tool is told of its call, by the one SDK and by the other. */
+/** The context of a tool call, in the first SDK (`Extra`) and in the second (`Context`). */
 interface Extra {
   readonly requestInfo?: { readonly headers: IncomingHttpHeaders }
   readonly _meta?: Meta
@@ -133,9 +133,9 @@ interface Context {
 }
 type Meta = { readonly progressToken?: string | number }
 
-function offer(server: Offering, headersOf: (extra: unknown) => IncomingHttpHeaders): void {
+function offer(server: ToolServer, headersOf: (extra: unknown) => IncomingHttpHeaders): void {
   const numbers = z.object({ a: z.number(), b: z.number() })
-  const add = ({ a, b }: z.output<typeof numbers>) => said(String(a + b))
+  const add = ({ a, b }: z.output<typeof numbers>) => textResult(String(a + b))
   server.registerTool('add', { description: 'Adds two numbers.', inputSchema: numbers }, add)
 
   const limit = z.object({ to: z.int().min(1).max(1000) })
@@ -148,29 +148,39 @@ function offer(server: Offering, headersOf: (extra: unknown) => IncomingHttpHead
       }
       await (extra.sendNotification?.(notification) ?? extra.mcpReq?.notify(notification))
     }
-    return said(String(to))
+    return textResult(String(to))
   }
-  server.registerTool('count', { description: 'Counts, and says so.', inputSchema: limit }, count)
+  server.registerTool('count', { description: 'Counts, and reports progress.', inputSchema: limit }, count)
 
   const nothing = z.object({})
-  const headers = (_given: unknown, extra: unknown) => said(JSON.stringify(headersOf(extra)))
-  server.registerTool('headers', { description: 'What the call came with.', inputSchema: nothing }, headers)
+  const headers = (_given: unknown, extra: unknown) => textResult(JSON.stringify(headersOf(extra)))
+  server.registerTool(
+    'headers',
+    { description: 'Returns the headers of the call.', inputSchema: nothing },
+    headers,
+  )
   const fail = () => {
     throw new Error('this tool always fails')
   }
   server.registerTool('fail', { description: 'Fails.', inputSchema: nothing }, fail)
 }
 
-const said = (text: string) => ({ content: [{ type: 'text' as const, text }] })
+const textResult = (text: string) => ({ content: [{ type: 'text' as const, text }] })
 
-async function needed<Module>(packages: readonly string[], load: () => Promise<Module>): Promise<Module> {
+async function loadPackages<Module>(
+  packages: readonly string[],
+  load: () => Promise<Module>,
+): Promise<Module> {
   try {
     return await load()
   } catch (cause) {
     const names = packages.join(' ')
-    throw new Error(`an MCP target of this era needs what is not here: npm install --save-dev ${names}`, {
-      cause,
-    })
+    throw new Error(
+      `an MCP target of this era needs packages that are not installed: npm install --save-dev ${names}`,
+      {
+        cause,
+      },
+    )
   }
 }
 
@@ -180,7 +190,7 @@ const parsed = (body: string): unknown => {
   try {
     return body === '' ? undefined : JSON.parse(body)
   } catch {
-    // The SDK answers for it.
+    // The SDK refuses it.
     return body
   }
 }

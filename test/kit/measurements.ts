@@ -1,7 +1,7 @@
 import { type Entry, Telemetry } from 'sallyport'
 import { providing } from './plugin.js'
 
-/** A plugin that remembers what was measured last, by instrument, and says it. */
+/** A plugin that remembers the last value of each instrument. */
 export function measurements(): {
   readonly entry: Entry
   readonly last: (name: string) => number | undefined

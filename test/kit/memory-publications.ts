@@ -10,10 +10,10 @@ import {
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 
-interface Held {
+interface StoredVersion {
   readonly name: string
   readonly version: string
-  /** None of a purged version. */
+  /** Undefined for a purged version. */
   server: string | undefined
   readonly bytes: number
   readonly publishedAt: string
@@ -25,13 +25,13 @@ interface Held {
 
 type Target = { readonly name: string; readonly version?: string | undefined }
 
-/** What is published in one source, in memory. Each fault is what a store may get wrong. */
+/** The publications of one source, in memory. `fault` names one mistake that a store may make. */
 export class MemoryPublications implements Publications {
-  readonly place = 'memory'
-  private readonly held = new Map<string, Held>()
+  readonly location = 'memory'
+  private readonly versions = new Map<string, StoredVersion>()
   private events: PublicationEvent[] = []
   private revision = 0
-  /** Of the last purge: who knows an earlier one reads the whole. */
+  /** Revision of the last purge: a reader with an earlier revision gets the whole content. */
   private purged = 0
   private readonly watchers = new Set<() => void>()
 
@@ -39,16 +39,16 @@ export class MemoryPublications implements Publications {
 
   async read(since: string | undefined) {
     const { revision } = this
-    const told = (): string => String(revision)
-    if (since === told()) return { kind: 'unchanged' as const, payloads: [], revision: told }
-    const known = this.fault !== 'purged and not told' && Number(since) < this.purged ? undefined : since
-    const payloads = [...this.held.values()]
+    const current = (): string => String(revision)
+    if (since === current()) return { kind: 'unchanged' as const, payloads: [], revision: current }
+    const known = this.fault !== 'purge not reported' && Number(since) < this.purged ? undefined : since
+    const payloads = [...this.versions.values()]
       .filter((each) => each.server !== undefined && each.revision > Number(known ?? 0))
       .map(payloadOf)
     const twice =
       this.fault === 'changes twice' && known !== undefined ? [...payloads, ...payloads] : payloads
     const kind = known === undefined ? ('whole' as const) : ('changes' as const)
-    return { kind, payloads: twice, revision: told }
+    return { kind, payloads: twice, revision: current }
   }
 
   watch(changed: () => void) {
@@ -58,16 +58,16 @@ export class MemoryPublications implements Publications {
 
   async publish(
     { name, version, server }: { name: string; version: string; server: Uint8Array },
-    given: PublicationActor,
+    requestedBy: PublicationActor,
     limits: PublicationLimits,
   ) {
     const key = JSON.stringify([name, version])
-    const known = this.held.get(key)
+    const known = this.versions.get(key)
     if (known !== undefined && !(this.fault === 'published again' && known.server === undefined))
       throw new Refusal(409, 'VERSION_EXISTS', 'it is there')
-    // So that another has its turn in between.
-    if (this.fault === 'race' && this.held.size === 0) await new Promise(setImmediate)
-    const actor = this.actorOf(given)
+    // So that a concurrent call runs in between.
+    if (this.fault === 'race' && this.versions.size === 0) await new Promise(setImmediate)
+    const actor = this.actorOf(requestedBy)
     this.checkRoom(name, server.length, actor, limits)
     const after: PublicationState = { status: 'active' }
     const event = this.add({ name, version, action: 'publish', actor, after }, limits)
@@ -76,27 +76,27 @@ export class MemoryPublications implements Publications {
     const { revision } = this
     const bytes = server.length
     const dates = { publishedAt: event.at, updatedAt: event.at }
-    this.held.set(key, {
+    this.versions.set(key, {
       ...{ name, version, server: document, bytes, revision },
       ...dates,
       publisher: actor,
       state: after,
     })
-    this.wake()
+    this.notifyWatchers()
     return event
   }
 
-  async setStatus(target: Target, state: PublicationState, given: PublicationActor, limits = {}) {
+  async setStatus(target: Target, state: PublicationState, requestedBy: PublicationActor, limits = {}) {
     const { name } = target
-    const changed: (ChangedVersion & { readonly held: Held })[] = []
-    for (const held of this.meant(target, ({ server }) => server !== undefined)) {
-      const before = held.state
+    const changed: (ChangedVersion & { readonly stored: StoredVersion })[] = []
+    for (const stored of this.matching(target, ({ server }) => server !== undefined)) {
+      const before = stored.state
       const same = before.status === state.status && before.statusMessage === state.statusMessage
-      if (!same) changed.push({ version: held.version, before, held })
+      if (!same) changed.push({ version: stored.version, before, stored })
     }
     const [first] = changed
     if (first === undefined) return []
-    const actor = this.actorOf(given)
+    const actor = this.actorOf(requestedBy)
     const versions = changed.map(({ version, before }) => ({ version, ...(before && { before }) }))
     const about = { name, action: 'status' as const, actor, after: state }
     const events =
@@ -108,18 +108,18 @@ export class MemoryPublications implements Publications {
               limits,
             ),
           ]
-    for (const { held } of changed) {
-      const message = this.fault === 'message stays' ? held.state.statusMessage : undefined
-      held.state = message === undefined ? state : { statusMessage: message, ...state }
-      held.revision = this.revision
-      held.updatedAt = events[0]?.at ?? ''
+    for (const { stored } of changed) {
+      const message = this.fault === 'message stays' ? stored.state.statusMessage : undefined
+      stored.state = message === undefined ? state : { statusMessage: message, ...state }
+      stored.revision = this.revision
+      stored.updatedAt = events[0]?.at ?? ''
     }
-    this.wake()
+    this.notifyWatchers()
     return events
   }
 
   async purge(name: string, actor: PublicationActor, limits = {}) {
-    const gone = this.meant({ name }).filter(
+    const gone = this.matching({ name }).filter(
       ({ state, server }) => state.status === 'deleted' && server !== undefined,
     )
     const versions = gone.map(({ version }) => ({ version, before: { status: 'deleted' } as const }))
@@ -130,7 +130,7 @@ export class MemoryPublications implements Publications {
     this.add({ name, ...first, action: 'purge', actor: this.actorOf(actor), after, versions }, limits)
     for (const each of gone) each.server = undefined
     this.purged = this.revision
-    this.wake()
+    this.notifyWatchers()
     return { versions: versions.map(({ version }) => version), bytes }
   }
 
@@ -141,30 +141,33 @@ export class MemoryPublications implements Publications {
 
   async publisher({ name, version }: { name: string; version: string }) {
     if (this.fault === 'no publisher') return undefined
-    const isMeant = (each: PublicationEvent) => each.name === name && each.version === version
+    const isSame = (each: PublicationEvent) => each.name === name && each.version === version
     if (this.fault === 'publisher by events')
-      return this.events.find((each) => isMeant(each) && each.action === 'publish')?.actor
-    return this.held.get(JSON.stringify([name, version]))?.publisher
+      return this.events.find((each) => isSame(each) && each.action === 'publish')?.actor
+    return this.versions.get(JSON.stringify([name, version]))?.publisher
   }
 
   private actorOf({ issuer, ...actor }: PublicationActor): PublicationActor {
     return issuer === undefined || this.fault === 'no issuer' ? actor : { ...actor, issuer }
   }
 
-  private meant({ name, version }: Target, is: (held: Held) => boolean = () => true): readonly Held[] {
-    const meant = [...this.held.values()].filter(
+  private matching(
+    { name, version }: Target,
+    is: (stored: StoredVersion) => boolean = () => true,
+  ): readonly StoredVersion[] {
+    const matching = [...this.versions.values()].filter(
       (each) => each.name === name && (version === undefined || each.version === version) && is(each),
     )
-    if (meant.length === 0) throw new Refusal(404, 'VERSION_UNKNOWN', 'there is none')
-    return meant
+    if (matching.length === 0) throw new Refusal(404, 'VERSION_UNKNOWN', 'there is none')
+    return matching
   }
 
   private checkRoom(name: string, size: number, actor: PublicationActor, limits: PublicationLimits): void {
     const { maxVersions, maxBytes = Infinity, maxBytesOfActor = Infinity } = limits
-    const all = [...this.held.values()]
+    const all = [...this.versions.values()]
     if (all.filter((each) => each.name === name).length >= maxVersions && this.fault !== 'unbounded')
       throw new Refusal(409, 'TOO_MANY_VERSIONS', 'full')
-    const bytesOf = (some: readonly Held[]): number =>
+    const bytesOf = (some: readonly StoredVersion[]): number =>
       some.reduce((sum, { server, bytes }) => sum + (server === undefined ? 0 : bytes), size)
     const own = all.filter(({ publisher }) => JSON.stringify(publisher) === JSON.stringify(actor))
     if (bytesOf(own) > maxBytesOfActor && this.fault !== 'bytes')
@@ -186,12 +189,12 @@ export class MemoryPublications implements Publications {
     return added
   }
 
-  private wake(): void {
+  private notifyWatchers(): void {
     for (const changed of this.watchers) changed()
   }
 }
 
-const payloadOf = ({ server, state, publishedAt, updatedAt }: Held): Buffer =>
+const payloadOf = ({ server, state, publishedAt, updatedAt }: StoredVersion): Buffer =>
   Buffer.from(
     `{"server":${server},"_meta":${JSON.stringify({ [OFFICIAL]: { ...state, publishedAt, updatedAt } })}}`,
   )

@@ -9,7 +9,7 @@ export interface RealIssuerOptions {
   readonly algorithm?: 'RS256' | 'ES256' | 'PS256' | 'EdDSA'
   readonly format?: 'jwt' | 'opaque'
   readonly tls?: { readonly key: string; readonly cert: string }
-  /** Grants that the provider does not bring along, each with how a token request of it is answered. */
+  /** Further grants, each with the function that handles its token requests. */
   readonly grants?: Readonly<Record<string, RealGrant>>
   /** A second client, `pages`, where people sign in by the provider's own forms, with any password. */
   readonly people?: RealPeople
@@ -20,11 +20,11 @@ export interface RealPeople {
   /** The name in their ID tokens. */
   readonly name?: string
   readonly refreshes?: boolean
-  /** Whom access tokens are for, if not for the registry. */
+  /** The audience of access tokens, instead of the registry. */
   readonly audience?: string
-  /** The scopes that access tokens may have, if not `read` alone. */
+  /** The scopes that access tokens may have, instead of `read`. */
   readonly scopes?: string
-  /** Seconds, asked for each access token. */
+  /** Seconds that an access token is valid; called for each. */
   readonly lifetime?: () => number
 }
 
@@ -40,10 +40,10 @@ export interface RealIssuer {
   readonly audience: string
   /** A token that the provider issues to its client. */
   token(): Promise<string>
-  /** What the provider answers its client to a token request. */
+  /** Sends a token request as the client, and returns the response. */
   granted(form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, unknown>>>
   revoke(token: string): Promise<void>
-  /** In place of the provider's own response, by path. */
+  /** Responses that replace the provider's own, by path. */
   readonly responses: Map<string, RequestListener>
   /** The method and path of each request. */
   readonly requests: string[]
@@ -54,7 +54,7 @@ const AUDIENCE = 'urn:example:registry'
 export const PAGES = { clientId: 'pages', clientSecret: 'the-secret-of-the-pages' }
 const CLIENT = { clientId: 'registry', clientSecret: 'a secret: with % and +' }
 
-/** `oidc-provider` as somebody would run it, on loopback. Closed when the test ends. */
+/** Starts `oidc-provider` on loopback. Closed when the test ends. */
 export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}): Promise<RealIssuer> {
   const { algorithm = 'RS256', format = 'jwt', tls, grants = {} } = options
   const handler: { listener?: RequestListener } = {}
@@ -70,7 +70,7 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
   const { port } = await opened(t, server)
   const url = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
 
-  // It tells its stage of development, and what a production server would do, on the console.
+  // It prints development warnings on the console.
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
   const { default: Provider } = await import('oidc-provider')
   const provider = new Provider(
@@ -83,7 +83,7 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
   handler.listener = provider.callback()
 
   const post = async (path: string, form: Readonly<Record<string, string>>) => {
-    // Asked from within, so that a private authority needs no trust here.
+    // Without checking the certificate, so that the tests need not trust a private authority.
     const pair = [CLIENT.clientId, CLIENT.clientSecret].map(encodeURIComponent).join(':')
     const { Agent, fetch } = await import('undici')
     const response = await fetch(url + path, {

@@ -1,4 +1,4 @@
-/** The settings of a proxy that lets in callers with a token of this issuer. */
+/** The settings of a proxy that accepts tokens of this issuer. */
 export const oidcSettings = ({ url, audience }: { readonly url: string; readonly audience: string }) => ({
   oidcIssuer: url,
   oidcAudience: audience,

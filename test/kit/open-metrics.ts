@@ -30,9 +30,9 @@ interface Family {
   readonly samples: Map<string, OpenMetricsSample>
 }
 
-/** Reads OpenMetrics 1.0.0 and throws at whatever its specification forbids, also what scrapers let pass. */
+/** Reads OpenMetrics 1.0.0. Throws at everything that its specification forbids, also where scrapers are lenient. */
 export function readOpenMetrics(text: string): readonly OpenMetricsSample[] {
-  if (!text.endsWith('\n# EOF\n')) throw new Error('it does not end with # EOF')
+  if (!text.endsWith('\n# EOF\n')) throw new Error('the text does not end with # EOF')
   const families = new Map<string, Family>()
   let current: Family | undefined
   for (const line of text.slice(0, -'# EOF\n'.length - 1).split('\n')) {
@@ -40,12 +40,12 @@ export function readOpenMetrics(text: string): readonly OpenMetricsSample[] {
     if (word === undefined) addSample(line, current)
     else {
       if (current?.name !== name) {
-        if (families.has(name)) throw new Error(`its family is not in one piece: ${line}`)
+        if (families.has(name)) throw new Error(`the lines of this family are not together: ${line}`)
         current = { name, metadata: new Set(), type: 'unknown', samples: new Map() }
         families.set(name, current)
       }
       if (current.metadata.has(word) || current.samples.size > 0)
-        throw new Error(`twice, or behind samples: ${line}`)
+        throw new Error(`metadata twice, or after samples: ${line}`)
       current.metadata.add(word)
       if (word === 'TYPE') current.type = rest
     }
@@ -62,13 +62,13 @@ export function readOpenMetrics(text: string): readonly OpenMetricsSample[] {
 function addSample(line: string, family: Family | undefined): void {
   const [, name = '', labels = '', value = '', ofExemplar, exemplarValue = ''] =
     SAMPLE.exec(line) ?? fail(`not a line of OpenMetrics: ${line}`)
-  if (family === undefined) throw new Error(`of no family: ${line}`)
+  if (family === undefined) throw new Error(`a sample without a family: ${line}`)
   const suffix = name.slice(family.name.length)
   if (!name.startsWith(family.name) || !(SUFFIXES[family.type] ?? []).includes(suffix))
     throw new Error(`not a name of the ${family.type} ${family.name}: ${line}`)
-  if (family.type === 'counter' && !(Number(value) >= 0)) throw new Error(`not a count: ${line}`)
+  if (family.type === 'counter' && !(Number(value) >= 0)) throw new Error(`a counter below 0: ${line}`)
   if (ofExemplar !== undefined && suffix !== '_total' && suffix !== '_bucket')
-    throw new Error(`an exemplar where none may be: ${line}`)
+    throw new Error(`an exemplar that is not allowed here: ${line}`)
   const sample: OpenMetricsSample = {
     name,
     labels: labelsOf(labels),
@@ -78,7 +78,7 @@ function addSample(line: string, family: Family | undefined): void {
     }),
   }
   const key = name + keyOf(sample.labels)
-  if (family.samples.has(key)) throw new Error(`twice: ${line}`)
+  if (family.samples.has(key)) throw new Error(`the same sample twice: ${line}`)
   const size = Object.entries(sample.exemplar?.labels ?? {}).reduce(
     (sum, [label, text]) => sum + Array.from(label + text).length,
     0,
@@ -107,7 +107,7 @@ function checkHistogram({ name, samples }: Family): void {
       ;[below, count] = [bound, value]
     }
     const total = own.find((sample) => sample.name === `${name}_count`)?.value
-    if (below !== Number.POSITIVE_INFINITY || total !== count) say('no bucket has all of them')
+    if (below !== Number.POSITIVE_INFINITY || total !== count) say('the bucket +Inf differs from the count')
   }
 }
 
@@ -117,7 +117,7 @@ function labelsOf(text: string): Record<string, string> {
     value.replaceAll(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped)),
   ])
   const labels: Record<string, string> = Object.fromEntries(pairs)
-  if (Object.keys(labels).length < pairs.length) throw new Error(`a label twice: ${text}`)
+  if (Object.keys(labels).length < pairs.length) throw new Error(`the same label twice: ${text}`)
   return labels
 }
 

@@ -1,12 +1,12 @@
-/** What a browser accepts for a page. */
+/** The `accept` header of a browser. */
 export const PAGE = { accept: 'text/html,application/xhtml+xml' }
 
-/** Somebody with a browser, as far as it takes for signing in: cookies, redirects and the forms of the issuer. */
+/** A person with a browser, as far as signing in needs it: cookies, redirects and the forms of the issuer. */
 export class Person {
   /** Those of a path, by origin, path and name. */
   private readonly narrow = new Map<string, string>()
   private readonly jars = new Map<string, Map<string, string>>()
-  /** The URLs that were asked for, in order. */
+  /** The requested URLs, in order. */
   readonly visited: string[] = []
 
   constructor(readonly name = 'alice') {}
@@ -61,10 +61,10 @@ export class Person {
         init = { method: 'POST', body: new URLSearchParams(form) }
       }
     }
-    throw new Error(`round in circles: ${this.visited.join(' ')}`)
+    throw new Error(`redirected 20 times: ${this.visited.join(' ')}`)
   }
 
-  /** Signs in from the link of a page, and returns the page where that ends. */
+  /** Signs in by the link of a page, and returns the last page. */
   async signIn(page: string) {
     const body = await (await this.ask(page)).text()
     return this.follow(linkIn(body, page))
@@ -79,6 +79,6 @@ function formIn(body: string, name: string): Record<string, string> | undefined 
   return token !== undefined && body.includes('value="allow"') ? { token, decision: 'allow' } : undefined
 }
 
-/** Where the link to sign in of a page goes. */
+/** The URL of the link `Sign in` of a page. */
 export const linkIn = (body: string, page: string): string =>
   new URL((/href="([^"]+)">Sign in</.exec(body)?.[1] ?? 'about:blank').replaceAll('&amp;', '&'), page).href

@@ -28,37 +28,38 @@ const missing = (program: string): boolean => {
   }
 }
 
-/** Why a test can have no PostgreSQL; nothing when it can. */
-export const noPostgres: string | undefined = release === undefined ? 'there is no PostgreSQL' : undefined
+/** Why a test cannot have PostgreSQL; undefined when it can. */
+export const noPostgres: string | undefined =
+  release === undefined ? 'PostgreSQL is not installed' : undefined
 export const noPooler: string | undefined =
-  noPostgres ?? (missing(PGBOUNCER) ? 'there is no PgBouncer' : undefined)
+  noPostgres ?? (missing(PGBOUNCER) ? 'PgBouncer is not installed' : undefined)
 
 /** A database with a user that owns it. */
 export interface TestDatabase {
-  /** Of its owner, over TCP. */
+  /** The URL for its owner, over TCP. */
   readonly url: string
   readonly name: string
-  /** Of the owner, and of any other user that `role` made. */
+  /** The URL for the owner, or for another user that `role` created. */
   urlOf(user: string): string
-  /** Another user, without rights; returns its name. Its password is that of all users. */
+  /** Creates another user, without rights, and returns its name. Every user has the same password. */
   role(): Promise<string>
-  /** As a superuser. */
+  /** Runs a query as superuser. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
 }
 
 interface ClusterOptions {
   /** Further settings of the server. */
   readonly settings?: Readonly<Record<string, string>>
-  /** A directory in place of a temporary one, such as a small disk. */
-  readonly place?: string
+  /** A directory instead of a temporary one, such as a small disk. */
+  readonly directory?: string
 }
 
 /** The password of every user that a test makes. */
 export const PASSWORD = 'pass-of/tests'
 
 /**
- * A PostgreSQL of its own for the tests of a file: started by the first that asks for a database, and gone after the last.
- * It runs as the user `postgres` when root tests, since it refuses root.
+ * A PostgreSQL server for the tests of one file: started for the first database, and removed after the last test. When
+ * root runs the tests it runs as the user `postgres`, since it refuses root.
  */
 export class PostgresCluster {
   private readonly ids = idsOfUser()
@@ -68,20 +69,20 @@ export class PostgresCluster {
   private server: ChildProcess | undefined
   private readonly poolers: ChildProcess[] = []
   private output = ''
-  private made = 0
-  /** Known once there is a database. */
+  private created = 0
+  /** Set once there is a database. */
   port = 0
 
   constructor(private readonly options: ClusterOptions = {}) {
-    this.isTemporary = options.place === undefined
-    this.folder = options.place ?? mkdtempSync(join(tmpdir(), 'sallyport-pg-'))
+    this.isTemporary = options.directory === undefined
+    this.folder = options.directory ?? mkdtempSync(join(tmpdir(), 'sallyport-pg-'))
     after(() => this.remove())
   }
 
   async database(): Promise<TestDatabase> {
     this.ready ??= this.create()
     await this.ready
-    const name = `test_${++this.made}`
+    const name = `test_${++this.created}`
     await this.createRole(name)
     await this.query('postgres', `create database ${name} owner ${name}`)
     const urlOf = (user: string) =>
@@ -91,7 +92,7 @@ export class PostgresCluster {
       url: urlOf(name),
       urlOf,
       role: async () => {
-        const role = `role_${++this.made}`
+        const role = `role_${++this.created}`
         await this.createRole(role)
         return role
       },
@@ -99,12 +100,12 @@ export class PostgresCluster {
     }
   }
 
-  /** As when the machine loses power, but for the disk. */
+  /** Stops the server as a power failure does; the disk keeps its content. */
   async stop(): Promise<void> {
     const { server } = this
     if (server === undefined) return
     this.server = undefined
-    // A disk that is full ends it too.
+    // A full disk may have ended it already.
     if (server.exitCode !== null || server.signalCode !== null) return
     const exit = once(server, 'exit')
     this.signal(server, 'SIGCONT')
@@ -133,7 +134,7 @@ export class PostgresCluster {
     }, 30)
   }
 
-  /** No process of it runs until `resume`: connections are accepted by the kernel, and nothing answers. */
+  /** Stops its processes until `resume`: the kernel accepts connections, and the server does not respond. */
   pause(): void {
     if (this.server !== undefined) this.signal(this.server, 'SIGSTOP')
   }
@@ -142,7 +143,7 @@ export class PostgresCluster {
     if (this.server !== undefined) this.signal(this.server, 'SIGCONT')
   }
 
-  /** Ends the connections of everybody to this database. Returns how many there were. */
+  /** Ends all connections to this database, and returns how many there were. */
   async terminateBackends({ name }: TestDatabase, where = 'true'): Promise<number> {
     const ended = await this.query(
       'postgres',
@@ -152,13 +153,13 @@ export class PostgresCluster {
     return ended.length
   }
 
-  /** Speaks TLS from now on, and also without. */
+  /** From now on the server accepts connections with TLS, and still without. */
   async secure({ cert, key }: { readonly cert: string; readonly key: string }): Promise<void> {
     for (const [name, text] of Object.entries({ 'server.crt': cert, 'server.key': key })) {
       const path = join(this.folder, 'data', name)
       writeFileSync(path, text)
       chmodSync(path, 0o600)
-      this.giveAway(path)
+      this.chownToPostgres(path)
     }
     await this.query('postgres', 'alter system set ssl = on')
     await this.query('postgres', 'select pg_reload_conf()')
@@ -168,16 +169,16 @@ export class PostgresCluster {
     })
   }
 
-  /** PgBouncer in transaction mode before a database. Returns the URL that leads through it. */
+  /** Starts PgBouncer in transaction mode in front of a database, and returns the URL that leads through it. */
   async pooler(
     database: TestDatabase,
-    further: Readonly<Record<string, string | number>> = {},
+    moreSettings: Readonly<Record<string, string | number>> = {},
   ): Promise<string> {
     const port = await freePort()
-    const place = mkdtempSync(join(this.folder, 'pooler-'))
-    const users = join(place, 'users')
+    const poolerFolder = mkdtempSync(join(this.folder, 'pooler-'))
+    const users = join(poolerFolder, 'users')
     writeFileSync(users, `"${database.name}" "${PASSWORD}"\n`)
-    const file = join(place, 'pgbouncer.ini')
+    const file = join(poolerFolder, 'pgbouncer.ini')
     const settings = {
       listen_addr: '127.0.0.1',
       listen_port: port,
@@ -186,14 +187,14 @@ export class PostgresCluster {
       auth_type: 'scram-sha-256',
       auth_file: users,
       default_pool_size: 4,
-      ...further,
+      ...moreSettings,
     }
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
     writeFileSync(
       file,
       ['[databases]', `* = host=127.0.0.1 port=${this.port}`, '[pgbouncer]', ...lines, ''].join('\n'),
     )
-    for (const path of [place, users, file]) this.giveAway(path)
+    for (const path of [poolerFolder, users, file]) this.chownToPostgres(path)
     const pooler = this.spawn(PGBOUNCER, [file])
     this.poolers.push(pooler)
     await eventually(() => {
@@ -204,7 +205,7 @@ export class PostgresCluster {
   }
 
   private async create(): Promise<void> {
-    this.giveAway(this.folder)
+    this.chownToPostgres(this.folder)
     this.port = await freePort()
     const argv = ['-D', join(this.folder, 'data'), '-U', 'postgres', '-N', '-E', 'UTF8', '--no-locale']
     const auth = ['--auth-local=trust', '--auth-host=scram-sha-256']
@@ -244,7 +245,7 @@ export class PostgresCluster {
     if (this.isTemporary) rmSync(this.folder, { recursive: true, force: true })
   }
 
-  /** It ends with this process, however that ends. */
+  /** Starts a process that the kernel ends when this process ends. */
   private spawn(program: string, argv: readonly string[]): ChildProcess {
     const { ids } = this
     const user = ids === undefined ? [] : [`--reuid=${ids.uid}`, `--regid=${ids.gid}`, '--clear-groups']
@@ -260,7 +261,7 @@ export class PostgresCluster {
     return child
   }
 
-  private giveAway(path: string): void {
+  private chownToPostgres(path: string): void {
     if (this.ids !== undefined) chownSync(path, this.ids.uid, this.ids.gid)
   }
 
@@ -270,7 +271,7 @@ export class PostgresCluster {
       try {
         if (each > 0) process.kill(each, signal)
       } catch {
-        // A backend that has just ended.
+        // This backend has just ended.
       }
     }
   }

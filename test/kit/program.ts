@@ -12,7 +12,7 @@ const HERE = process.cwd()
 
 /** A run of the program. */
 export interface Program {
-  /** What it has said. */
+  /** Everything that it has written so far. */
   readonly output: { readonly stdout: string; readonly stderr: string }
   /** The first address on stdout. */
   ready(): Promise<string>
@@ -24,27 +24,27 @@ export interface Program {
   reload(): void
 }
 
-export interface Surroundings {
+export interface ProgramOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** What it reads on stdin: nothing by default. */
+  /** The content of stdin: empty by default. */
   readonly input?: string | Uint8Array | Readable
-  /** Seconds that it may take until what is waited for is seen. */
+  /** Seconds that `ready` and `until` wait. */
   readonly patience?: number
-  /** Columns of the terminal that it writes to. */
+  /** Columns of its terminal; without it, the output is no terminal. */
   readonly columns?: number
 }
 
 /**
- * Runs `sallyport` in this process, with only these variables in its environment; stopped when the test ends. Plugins see
- * the variables and the folder too, which are those of this process for so long.
+ * Runs `sallyport` in this process, with only these variables in its environment; stopped when the test ends. The
+ * variables and the folder are set for this whole process during the run, since plugins read them there.
  */
-export function program(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}): Program {
-  const { environment = {}, cwd, patience = 30 } = surroundings
+export function program(t: TestContext, argv: readonly string[], options: ProgramOptions = {}): Program {
+  const { environment = {}, cwd, patience = 30 } = options
   const variables = { ...noKeyringOfUser, ...environment }
   runVariables.begin(variables)
   if (cwd !== undefined) inFolder(t, cwd)
-  const { io, output } = testIo(surroundings)
+  const { io, output } = testIo(options)
   let code: number | undefined
   const ended = main(argv, io).finally(() => runVariables.end(variables))
   ended.then(
@@ -77,13 +77,13 @@ export function program(t: TestContext, argv: readonly string[], surroundings: S
 }
 
 /** Runs `sallyport` in this process to its end. */
-export async function cli(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}) {
-  const run = program(t, argv, surroundings)
+export async function cli(t: TestContext, argv: readonly string[], options: ProgramOptions = {}) {
+  const run = program(t, argv, options)
   return { code: await run.ended(), ...run.output }
 }
 
-/** What a run has in place of a process, and what it says there. */
-export function testIo({ environment = {}, input = '', columns }: Surroundings = {}) {
+/** The streams, environment and signals of a run in this process, and the text that it writes. */
+export function testIo({ environment = {}, input = '', columns }: ProgramOptions = {}) {
   const { PATH = '', HOME = '' } = process.env
   const output = { stdout: '', stderr: '' }
   const io = {

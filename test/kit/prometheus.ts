@@ -6,17 +6,17 @@ import { folder } from './folder.js'
 import { freePort } from './free-port.js'
 import { spawned } from './spawned.js'
 
-/** Why there is no Prometheus for a test; nothing when there is one, with its promtool. */
+/** Why a test has no Prometheus and promtool; undefined when it has. */
 export const noPrometheus: string | undefined = ['prometheus', 'promtool'].every(
   (name) => spawnSync(name, ['--version']).status === 0,
 )
   ? undefined
-  : 'no prometheus'
+  : 'prometheus or promtool is not installed'
 
 export const promtool = (args: readonly string[], input = ''): SpawnSyncReturns<string> =>
   spawnSync('promtool', args, { encoding: 'utf8', input })
 
-/** A Prometheus that scrapes these addresses, and what its API answers. */
+/** Starts a Prometheus that scrapes these addresses, and returns a function that queries its API. */
 export async function scraping(t: TestContext, targets: readonly string[]) {
   const home = folder(t, {
     'prometheus.json': JSON.stringify({
@@ -39,7 +39,7 @@ export async function scraping(t: TestContext, targets: readonly string[]) {
     ],
     { stdio: 'ignore' },
   )
-  /** What is in `data` of its response: https://prometheus.io/docs/prometheus/latest/querying/api/ */
+  /** Returns `data` of the response: https://prometheus.io/docs/prometheus/latest/querying/api/ */
   const ask = async (path: string, query: Readonly<Record<string, string>>) => {
     const response = await fetch(`http://${address}/api/v1/${path}?${new URLSearchParams(query)}`)
     const { data } = JSON.parse(await response.text())

@@ -1,15 +1,15 @@
 import { connect, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 
-/** A connection to a server by its origin, of https too; the caller closes it. */
+/** Connects to the server of an http or https origin. The caller closes the socket. */
 export function dial(origin: string, tls: ConnectionOptions = {}): Socket {
   const { hostname, port, protocol } = new URL(origin)
   const to = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
   return protocol === 'https:' ? connectTls({ rejectUnauthorized: false, ...to, ...tls }) : connect(to)
 }
 
-/** Sends bytes as they are, and answers with everything that came until the other side closed. */
-export async function spoken(
+/** Sends bytes as they are, and returns all that the server sends until it closes the connection. */
+export async function sendRaw(
   origin: string,
   bytes: string | Buffer,
   tls: ConnectionOptions = {},
@@ -25,14 +25,14 @@ export async function spoken(
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** One request of its own connection, as its status and body. */
-export async function asked(
+/** Sends one request on a new connection, and returns the status and body of the response. */
+export async function requestRaw(
   origin: string,
   requestLine: string,
   headers: readonly string[] = ['Host: gateway'],
   tls: ConnectionOptions = {},
 ): Promise<{ status: number; body: string }> {
-  const answer = await spoken(
+  const answer = await sendRaw(
     origin,
     `${requestLine} HTTP/1.1\r\n${[...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`,
     tls,

@@ -7,33 +7,33 @@ import { eventually } from './captured-log.js'
 import { folder } from './folder.js'
 import { freePort } from './free-port.js'
 
-/** Why there can be no server of a test's own; nothing when there can. */
+/** Why a test cannot have a Redis server; undefined when it can. */
 export const noRedis: string | undefined =
   spawnSync('redis-server', ['--version']).status === 0 ? undefined : 'redis-server is not installed'
 
 export interface TestRedisOptions {
-  /** Arguments of the server; the last of two that are the same counts. */
+  /** Arguments of the server; a later one overrides an earlier one. */
   readonly argv?: readonly string[]
   readonly password?: string
-  /** PEM files: the server speaks TLS alone. */
+  /** PEM files: the server accepts only TLS. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
-  /** Not started yet. */
+  /** The test starts the server itself. */
   readonly stopped?: true
 }
 
-/** A real server on a port of its own, with a folder for its data. Gone when the test ends. */
+/** A Redis server on a port of its own, with a folder for its data. Stopped when the test ends. */
 export interface TestRedis {
   readonly url: string
   readonly port: number
   start(argv?: readonly string[]): Promise<void>
-  /** As an administrator stops it: it saves what it has. */
+  /** Stops it with SIGTERM: it saves its data. */
   stop(): Promise<void>
   /** kill -9 */
   kill(): Promise<void>
-  /** SIGSTOP: the kernel goes on accepting connections, and nobody answers. */
+  /** SIGSTOP: the kernel still accepts connections, and the server does not respond. */
   pause(): void
   resume(): void
-  /** A connection of the test's own. */
+  /** A connection of the test, closed when it ends. */
   client(options?: RedisOptions): Redis
 }
 

@@ -1,3 +1,3 @@
-/** Runs of a property: this many in the slow run, and few where a person waits. */
+/** How often to run a property: `many` times in the slow run, a twentieth of that in `npm test`. */
 export const runs = (many: number): number =>
   process.env['SALLYPORT_SLOW'] === undefined ? Math.ceil(many / 20) : many

@@ -11,22 +11,22 @@ import {
 
 interface Row extends VersionKey {
   readonly revision: number
-  /** Undefined for one that was removed. */
+  /** Undefined for a removed document. */
   readonly text: string | undefined
 }
 
-interface Waiting {
+interface Candidate {
   readonly work: (signal: AbortSignal) => void
   leading: AbortController | undefined
 }
 
-class Stored {
+class StoredSource {
   revision = 0
   bookmark: string | undefined
   failure: string | undefined
   rows = new Map<string, Row>()
-  /** Those that want to lead; the first one does. */
-  queue: readonly Waiting[] = []
+  /** Processes that want to lead; the first one leads. */
+  queue: readonly Candidate[] = []
   readonly watchers = new Set<() => void>()
   readonly requests = new Set<() => void>()
 }
@@ -36,14 +36,14 @@ const textOf = ({ document }: StoredDocument): string => Buffer.from(document).t
 const payloadOf = (rows: readonly Row[]): Uint8Array =>
   Buffer.from(`[${rows.map(({ text }) => text).join()}]`)
 
-/** What several registries share, in memory. Each gets a plugin of its own, and has its own copies. */
+/** A store that several registries share, in memory. Each registry has its own plugin and its own copies. */
 export class SharedStore {
-  /** Why it cannot be reached. */
-  away: string | undefined
-  /** The answer to the next write is lost, though not what it wrote. */
+  /** Why no registry can reach the store; undefined when they can. */
+  unreachable: string | undefined
+  /** The next write is stored, but its answer is lost. */
   losesAnswer = false
   readonly reads: (number | undefined)[] = []
-  private readonly sources = new Map<string, Stored>()
+  private readonly sources = new Map<string, StoredSource>()
 
   /** The store of one process. */
   plugin() {
@@ -56,41 +56,41 @@ export class SharedStore {
     })
   }
 
-  /** Takes the lead from whoever has it, as a lost connection does; the next in turn gets it. */
-  depose(): void {
+  /** Ends the lead of the leader, as a lost connection does; the next process in the queue leads. */
+  changeLeader(): void {
     for (const stored of this.sources.values()) {
       const [first, ...others] = stored.queue
       if (first === undefined) continue
       first.leading?.abort(new Error('this process leads no longer'))
       first.leading = undefined
       stored.queue = [...others, first]
-      this.appoint(stored)
+      this.startLeader(stored)
     }
   }
 
   open(
-    source: { readonly name: string; readonly place: string },
+    source: { readonly name: string; readonly location: string },
     copies: Map<string, StoredContents>,
   ): SourceStore {
-    const key = JSON.stringify([source.name, source.place])
-    const stored = this.sources.get(key) ?? new Stored()
+    const key = JSON.stringify([source.name, source.location])
+    const stored = this.sources.get(key) ?? new StoredSource()
     this.sources.set(key, stored)
-    let led: Waiting | undefined
+    let led: Candidate | undefined
     const isLeading = (): void => {
-      this.reach()
+      this.assertReachable()
       if (led?.leading === undefined) throw new Error('only the leader may write')
     }
     const shared: SharedSource = {
       lead: (work) => {
-        const waiting: Waiting = { work, leading: undefined }
-        led = waiting
-        stored.queue = [...stored.queue, waiting]
-        this.appoint(stored)
+        const candidate: Candidate = { work, leading: undefined }
+        led = candidate
+        stored.queue = [...stored.queue, candidate]
+        this.startLeader(stored)
         return async () => {
-          stored.queue = stored.queue.filter((each) => each !== waiting)
-          waiting.leading?.abort(new Error('this process steps down'))
-          waiting.leading = undefined
-          this.appoint(stored)
+          stored.queue = stored.queue.filter((each) => each !== candidate)
+          candidate.leading?.abort(new Error('this process steps down'))
+          candidate.leading = undefined
+          this.startLeader(stored)
         }
       },
       watch: (changed) => subscribed(stored.watchers, changed),
@@ -103,7 +103,7 @@ export class SharedStore {
         notify(stored.watchers)
       },
       requestSync: async () => {
-        this.reach()
+        this.assertReachable()
         notify(stored.requests)
       },
       saveCopy: async ({ all, bookmark }, revision) => {
@@ -114,8 +114,8 @@ export class SharedStore {
     return {
       shared,
       read: async (since) => {
-        if (this.away !== undefined && since === undefined && copies.has(key)) return copies.get(key)
-        this.reach()
+        if (this.unreachable !== undefined && since === undefined && copies.has(key)) return copies.get(key)
+        this.assertReachable()
         this.reads.push(since)
         return contentsOf(stored, since)
       },
@@ -130,11 +130,11 @@ export class SharedStore {
     }
   }
 
-  private reach(): void {
-    if (this.away !== undefined) throw new Error(this.away)
+  private assertReachable(): void {
+    if (this.unreachable !== undefined) throw new Error(this.unreachable)
   }
 
-  private appoint({ queue: [first] }: Stored): void {
+  private startLeader({ queue: [first] }: StoredSource): void {
     if (first === undefined || first.leading !== undefined) return
     first.leading = new AbortController()
     first.work(first.leading.signal)
@@ -142,7 +142,7 @@ export class SharedStore {
 }
 
 function contentsOf(
-  { revision, bookmark, failure, rows }: Stored,
+  { revision, bookmark, failure, rows }: StoredSource,
   since: number | undefined,
 ): StoredContents | undefined {
   if (revision === (since ?? 0)) return undefined
@@ -157,8 +157,11 @@ function contentsOf(
   }
 }
 
-/** All or nothing: a change that throws has changed nothing. */
-function write(stored: Stored, { changed, removed, all, replaces = false, bookmark }: ContentsChange): void {
+/** Writes all or nothing: a change that throws leaves the source as it was. */
+function write(
+  stored: StoredSource,
+  { changed, removed, all, replaces = false, bookmark }: ContentsChange,
+): void {
   const revision = stored.revision + 1
   const rows = new Map(stored.rows)
   for (const { name, version } of replaces ? stored.rows.values() : removed)

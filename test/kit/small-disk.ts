@@ -6,33 +6,33 @@ import type { TestContext } from 'node:test'
 
 const mount = (...argv: string[]): boolean => spawnSync('mount', argv).status === 0
 
-/** Why a test can have no disk of its own; nothing when it can. */
+/** Why a test cannot have a disk of its own; undefined when it can. */
 export const noDisk: string | undefined = (() => {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can mount a disk'
-  const place = newPlace()
-  const mounted = mount('-t', 'tmpfs', 'none', place)
-  drop(place)
-  return mounted ? undefined : 'this system lets nobody mount'
+  const mountPoint = newMountPoint()
+  const mounted = mount('-t', 'tmpfs', 'none', mountPoint)
+  unmount(mountPoint)
+  return mounted ? undefined : 'this system does not let root mount'
 })()
 
-/** A small disk, with what can happen to it. Gone when the test ends. */
+/** Mounts a small disk, with its faults. Unmounted when the test ends. */
 export function smallDisk(t: TestContext, size = '256k') {
-  const place = newPlace()
-  t.after(() => drop(place))
-  mount('-t', 'tmpfs', '-o', `size=${size},mode=700`, 'none', place)
-  const filler = join(place, 'filler')
+  const mountPoint = newMountPoint()
+  t.after(() => unmount(mountPoint))
+  mount('-t', 'tmpfs', '-o', `size=${size},mode=700`, 'none', mountPoint)
+  const filler = join(mountPoint, 'filler')
   return {
-    place,
-    /** Makes it so large. */
-    resize: (to: string) => mount('-o', `remount,size=${to}`, place),
+    mountPoint,
+    /** Changes its size. */
+    resize: (to: string) => mount('-o', `remount,size=${to}`, mountPoint),
     faults: {
       full: {
         begin: () => fill(filler),
         end: () => unlinkSync(filler),
       },
       'read-only': {
-        begin: () => mount('-o', 'remount,ro', place),
-        end: () => mount('-o', 'remount,rw', place),
+        begin: () => mount('-o', 'remount,ro', mountPoint),
+        end: () => mount('-o', 'remount,rw', mountPoint),
       },
     },
   } as const
@@ -49,11 +49,11 @@ function fill(path: string): void {
   }
 }
 
-function newPlace(): string {
+function newMountPoint(): string {
   return mkdtempSync(join(tmpdir(), 'sallyport-disk-'))
 }
 
-function drop(place: string): void {
-  spawnSync('umount', ['--lazy', place])
-  rmSync(place, { recursive: true, force: true })
+function unmount(mountPoint: string): void {
+  spawnSync('umount', ['--lazy', mountPoint])
+  rmSync(mountPoint, { recursive: true, force: true })
 }

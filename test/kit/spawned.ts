@@ -4,13 +4,13 @@ import type { TestContext } from 'node:test'
 
 export interface Spawned {
   readonly process: ChildProcess
-  /** What it has said. */
+  /** Everything that it has written so far. */
   readonly output: { stdout: string; stderr: string }
-  /** Its code and its signal, once it has ended and nobody has its output any more. */
+  /** Its exit code and signal, once it has ended and no process holds its output open. */
   readonly closed: Promise<readonly [number | null, NodeJS.Signals | null]>
 }
 
-/** Starts a program. When the test ends it is killed, or ended in another way, and waited for. */
+/** Starts a program. The end of the test kills it, or calls `end`, and waits until it is gone. */
 export function spawned(
   t: Pick<TestContext, 'after'>,
   [command = '', ...argv]: readonly string[],
@@ -34,10 +34,10 @@ export function spawned(
 
 const isUtilLinux = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 
-/** Why no test has a terminal here. */
-export const noTerminal = isUtilLinux ? false : 'no `script` of util-linux here, which makes a terminal'
+/** Why a test cannot have a terminal; false when it can. */
+export const noTerminal = isUtilLinux ? false : 'a terminal needs `script` of util-linux'
 
-/** Runs a command of the shell on a terminal: standard output is what that shows. */
+/** Runs a shell command on a terminal: `output.stdout` is what the terminal shows. */
 export const onTerminal = (
   t: TestContext,
   command: string,

@@ -8,27 +8,27 @@ import { type Spawned, spawned } from './spawned.js'
 
 const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
 
-/** The program as it is published, which `npm test` makes before anything else; that of the checkout without it. */
+/** The program of the package that `npm test` builds first; without that, the program of the checkout. */
 export const bin = join(process.env['SALLYPORT_TEST_PACKAGE'] ?? root, 'cli/bin.js')
 
-/** The program as a person starts it, in a process of its own. */
+/** The program, started in a process of its own. */
 export interface StartedProgram extends Program, Pick<Spawned, 'process'> {}
 
-// Nothing that a test keeps belongs into the keyring of whoever runs it.
+// Keeps the tests away from the keyring of the user who runs them.
 export const noKeyringOfUser = { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/dev/null' }
 
-interface Start {
+interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Seconds that it may take until what is waited for is seen. */
+  /** Seconds that `ready` and `until` wait. */
   readonly patience?: number
-  /** It leads a process group, as a shell would have it. */
+  /** It leads a process group, as a program started by a shell does. */
   readonly group?: boolean
-  /** Its standard input is that of the test, and empty by default. */
+  /** `pipe`: the test writes its standard input, which is empty by default. */
   readonly input?: 'pipe' | 'ignore'
-  /** It can load plugins that are not built, on every Node. */
+  /** It can load plugins in TypeScript, on every Node. */
   readonly typescript?: boolean
-  /** The name of its machine, where root tests. */
+  /** The host name that it sees; needs root. */
   readonly hostname?: string
 }
 
@@ -44,7 +44,7 @@ export function startedProgram(
     input = 'ignore',
     typescript = false,
     hostname,
-  }: Start = {},
+  }: StartOptions = {},
 ): StartedProgram {
   const { PATH = '', HOME = '' } = process.env
   const loader = typescript ? ['--import', import.meta.resolve('tsx')] : []

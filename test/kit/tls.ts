@@ -14,12 +14,12 @@ export interface Identity {
 
 /** A private certificate authority. */
 export interface Authority {
-  /** Its certificate, as a file. */
+  /** The file of its certificate. */
   readonly file: string
   readonly certificate: string
-  /** A certificate for these names and addresses; with fewer than no days it has expired. */
+  /** Issues a certificate for these names and addresses; with negative days it has expired. */
   issue(names: readonly string[], days?: number): Identity
-  /** An authority that this one certifies. */
+  /** An authority whose certificate this one signs. */
   intermediate(): Authority
 }
 
@@ -28,15 +28,15 @@ const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout']
 
 export function authority(t: TestContext): Authority {
-  const place = folder(t)
-  const files = ['-out', join(place, 'ca.pem'), '-days', '2', '-subj', '/CN=test authority']
-  openssl('req', '-x509', ...NEW_KEY, join(place, 'ca.key'), ...files)
-  return authorityIn(place, t)
+  const directory = folder(t)
+  const files = ['-out', join(directory, 'ca.pem'), '-days', '2', '-subj', '/CN=test authority']
+  openssl('req', '-x509', ...NEW_KEY, join(directory, 'ca.key'), ...files)
+  return authorityIn(directory, t)
 }
 
-/** With its key and certificate in `ca.key` and `ca.pem` there. */
-function authorityIn(place: string, t: TestContext): Authority {
-  const at = (name: string) => join(place, name)
+/** The authority whose key and certificate are in `ca.key` and `ca.pem` of this directory. */
+function authorityIn(directory: string, t: TestContext): Authority {
+  const at = (name: string) => join(directory, name)
   let issued = 0
   const signed = (subject: string, extension: string, days: number): Identity => {
     const id = String(++issued)
@@ -61,7 +61,7 @@ function authorityIn(place: string, t: TestContext): Authority {
   }
 }
 
-/** A TLS server on loopback, as its port. */
+/** Starts a TLS server on loopback, and returns its port. */
 export async function tlsListening(
   t: TestContext,
   identity: Identity,
@@ -72,7 +72,7 @@ export async function tlsListening(
   return (await opened(t, server)).port
 }
 
-/** The entry of a port that speaks https on loopback, with a certificate of this authority. */
+/** The entry of an https listener on loopback, with a certificate of this authority. */
 export function secureListener(
   t: TestContext,
   { issue }: Authority = authority(t),

@@ -3,25 +3,25 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** What a shell made of a line. */
+/** The result of a command in a shell. */
 export interface Pasted {
   readonly code: number
   readonly stdout: string
 }
 
-/** Gives a line to a shell, somewhere else than where the program was started. */
+/** Runs a command in a shell, in another folder than the program. */
 export const paste = async (line: string, cwd: string): Promise<Pasted> =>
   run('sh', ['-c', line], { cwd }).then(
     ({ stdout }) => ({ code: 0, stdout }),
     ({ code, stdout }: Pasted) => ({ code, stdout }),
   )
 
-/** The stops of the tour that `quickstart` printed, each with its title and, if it has one, its command. */
+/** The steps of the tour that `quickstart` printed, each with its title and, if it has one, its command. */
 export const stopsOf = (stdout: string): string[][] =>
   stdout
     .split(/^\d+\. /m)
     .slice(1)
     .map((text) => text.trim().split('\n'))
 
-/** Matches once the whole tour is there. */
+/** Matches once the whole tour is printed. */
 export const WHOLE_TOUR = /^11\. .*\n.+\n/m

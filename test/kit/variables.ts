@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 
-/** These variables of this process until the test ends; one without a value is unset. */
+/** Sets variables of this process until the test ends; `undefined` unsets one. */
 export function variables(t: TestContext, values: Readonly<Record<string, string | undefined>>): void {
   const before = Object.keys(values).map((name) => [name, process.env[name]] as const)
   for (const [name, value] of Object.entries(values)) set(name, value)
@@ -14,7 +14,7 @@ function set(name: string, value: string | undefined): void {
   else process.env[name] = value
 }
 
-/** The variables of the runs that go on in this process: what plugins see of those that were given to each. */
+/** The variables of all runs in this process: plugins read them in `process.env`. */
 export const runVariables = {
   originals: new Map<string, string | undefined>(),
   runs: new Set<Readonly<Record<string, string>>>(),

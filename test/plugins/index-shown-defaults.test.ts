@@ -5,7 +5,7 @@ import { jsonSchemaOf } from 'sallyport/embed'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-test('the tables, `plugins` and the editor show every default: none is a value that only the plugin gets', async () => {
+test('the tables, `plugins` and the editor show every default that a plugin has', async () => {
   const hidden: string[] = []
   let shown = 0
   for (const [name, load] of Object.entries(catalogue)) {

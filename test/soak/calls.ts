@@ -2,17 +2,17 @@ import { Pool } from 'undici'
 import type { Stage } from './stage.js'
 import type { Tally } from './tally.js'
 
-/** Milliseconds for an answer. */
-const PATIENCE = 10_000
+/** Milliseconds for a response. */
+const TIMEOUT = 10_000
 const MOST_AT_ONCE = 256
 
-/** Calls of the proxy and the registry at a steady rate, each looked at. */
+/** Calls the proxy and the registry at a steady rate, and checks each response. */
 export class Calls {
   private readonly pools: Readonly<Record<'proxy' | 'registry', Pool>>
   private timer: NodeJS.Timeout | undefined
   private tokens: readonly string[] = []
   private count = 0
-  private underWay = 0
+  private inFlight = 0
 
   constructor(
     private readonly stage: Stage,
@@ -21,8 +21,8 @@ export class Calls {
     const pool = (port: number): Pool =>
       new Pool(`http://127.0.0.1:${port}`, {
         connections: 32,
-        headersTimeout: PATIENCE,
-        bodyTimeout: PATIENCE,
+        headersTimeout: TIMEOUT,
+        bodyTimeout: TIMEOUT,
       })
     this.pools = { proxy: pool(stage.proxy.port), registry: pool(stage.registry.port) }
   }
@@ -31,13 +31,13 @@ export class Calls {
     return this.tokens[this.count % this.tokens.length] ?? ''
   }
 
-  /** New tokens of several callers, signed with the newest key. */
+  /** Makes new tokens of several callers, signed with the newest key. */
   async renewTokens(): Promise<void> {
     const made = Array.from({ length: 8 }, (_, index) => this.stage.issuer.jwt({ sub: `caller ${index}` }))
     this.tokens = await Promise.all(made)
   }
 
-  /** Calls a second that both answer when they get as many as they take. */
+  /** Measures how many calls a second both answer at full load. */
   async capacity(seconds: number): Promise<number> {
     const end = performance.now() + seconds * 1000
     let calls = 0
@@ -57,8 +57,8 @@ export class Calls {
     this.timer = setInterval(() => {
       const due = ((performance.now() - began) / 1000) * rate
       for (; sent < due; sent++) {
-        // What cannot be sent now is let go: the rate is of the load, and no debt that is paid back at once.
-        if (this.underWay < MOST_AT_ONCE) void this.one()
+        // A call that cannot be sent now is dropped: sending the missed calls at once would exceed the rate.
+        if (this.inFlight < MOST_AT_ONCE) void this.one()
       }
     }, 5)
   }
@@ -69,13 +69,13 @@ export class Calls {
   }
 
   private async one(): Promise<void> {
-    this.underWay++
+    this.inFlight++
     this.count++
     try {
       if (this.count % 3 === 0) await this.ofRegistry(this.count)
       else await this.ofProxy(this.count)
     } finally {
-      this.underWay--
+      this.inFlight--
     }
   }
 
@@ -83,13 +83,13 @@ export class Calls {
     const long = count % 50 === 0
     const body = JSON.stringify({ jsonrpc: '2.0', id: count, method: 'tools/call', params: { name: 'soak' } })
     const began = Date.now()
-    const asked = {
+    const request = {
       method: 'POST' as const,
       path: long ? '/mcp?size=65536' : '/mcp',
       headers: { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' },
       body,
     }
-    const answer = await this.pools.proxy.request(asked).catch((error: Error) => error)
+    const answer = await this.pools.proxy.request(request).catch((error: Error) => error)
     if (answer instanceof Error) return this.tally.failed('proxy', began, answer.message)
     const text = await answer.body.text().catch((error: Error) => error)
     const { statusCode: status } = answer

@@ -8,48 +8,48 @@ import { type HeldStreams, openStream } from './streams.js'
 import type { Tally } from './tally.js'
 import { upgradeAndLeave } from './upgrades.js'
 
-export interface Scene {
+export interface SoakContext {
   readonly stage: Stage
   readonly tally: Tally
   readonly calls: Calls
   readonly held: HeldStreams
 }
 
-type Fault = (scene: Scene, round: number) => Promise<void>
+type Fault = (context: SoakContext, round: number) => Promise<void>
 
-/** What happens, one after the other and over again. */
+/** The faults, in their order; the soak repeats them. */
 export const faults: Readonly<Record<string, Fault>> = {
-  'streams and calls are broken off': brokenOff,
-  'upgrades are refused, joined and abandoned': abandonedUpgrades,
+  'callers break off streams and calls': brokenOff,
+  'callers abandon refused and accepted upgrades': abandonedUpgrades,
   'the target is killed and comes back': ({ stage, tally }) => targetAway(stage, tally, 0),
   'the issuer signs with a new key': newKey,
   'slow clients, while the proxy reads its configuration again': slowClients,
   'the servers change': newServers,
   "the disk behind the proxy's log is full for a while": fullLog,
-  'the target stays away for two seconds': ({ stage, tally }) => targetAway(stage, tally, 2_000),
+  'the target is gone for two seconds': ({ stage, tally }) => targetAway(stage, tally, 2_000),
   'the registry reads its configuration again': ({ stage }) => {
     process.kill(stage.registry.pid, 'SIGHUP')
     return pause(2_000)
   },
 }
 
-async function targetAway(stage: Stage, tally: Tally, away: number): Promise<void> {
+async function targetAway(stage: Stage, tally: Tally, milliseconds: number): Promise<void> {
   const back = tally.excuse('target')
-  await stage.restartTarget(away)
+  await stage.restartTarget(milliseconds)
   back()
 }
 
-/** The two keys before it stay good, as long as their tokens live. */
-async function newKey({ stage: { issuer }, calls }: Scene, round: number): Promise<void> {
+/** Signs with a new key. The two keys before it stay published while their tokens are valid. */
+async function newKey({ stage: { issuer }, calls }: SoakContext, round: number): Promise<void> {
   await issuer.rotate(`round ${round}`)
   issuer.keys = issuer.keys.slice(-3)
   await calls.renewTokens()
 }
 
-/** Milliseconds after which a change of a file has been overlooked. */
-const UNSEEN = 30_000
+/** Milliseconds in which the registry must serve a changed file. */
+const CHANGE_TIMEOUT = 30_000
 
-async function newServers({ stage, tally, calls }: Scene, round: number): Promise<void> {
+async function newServers({ stage, tally, calls }: SoakContext, round: number): Promise<void> {
   const edition = `edition ${round + 1}"`
   const began = Date.now()
   stage.writeServers(round + 1)
@@ -57,14 +57,14 @@ async function newServers({ stage, tally, calls }: Scene, round: number): Promis
   for (;;) {
     const answer = await fetch(url, { headers: { authorization: `Bearer ${calls.token}` } })
     if ((await answer.text()).includes(edition)) return tally.right('changes')
-    if (Date.now() - began > UNSEEN)
-      return tally.failed('changes', began, `${SERVERS} servers changed unseen`)
+    if (Date.now() - began > CHANGE_TIMEOUT)
+      return tally.failed('changes', began, `the registry did not serve a change of ${SERVERS} servers`)
     await pause(100)
   }
 }
 
-/** A list that is replaced lets what is under way finish. */
-async function slowClients({ stage: { proxy }, tally, calls }: Scene): Promise<void> {
+/** Reloads the proxy during slow requests, which the replaced plugin list must finish. */
+async function slowClients({ stage: { proxy }, tally, calls }: SoakContext): Promise<void> {
   const { token } = calls
   const clients = Array.from({ length: 10 }, async (_, index) => {
     const began = Date.now()
@@ -82,20 +82,20 @@ async function slowClients({ stage: { proxy }, tally, calls }: Scene): Promise<v
   settled()
 }
 
-/** Callers that go away at every point of a call. */
-async function brokenOff({ stage, tally, calls, held }: Scene): Promise<void> {
+/** Callers that disconnect in the middle of a stream and of a request body. */
+async function brokenOff({ stage, tally, calls, held }: SoakContext): Promise<void> {
   const { port } = stage.proxy
   for (let index = 0; index < 20; index++) {
     const stream = await openStream(port, calls.token)
     stream.on('error', () => {}).destroy()
     await halfRequest(port, calls.token)
   }
-  await targetIsLeft('broken off', { stage, tally, calls, held })
+  await noStreamLeft('broken off', { stage, tally, calls, held })
 }
 
-/** Callers that ask for an upgrade and leave: before they are refused, from a WebSocket, and from a plain stream. */
-async function abandonedUpgrades(scene: Scene): Promise<void> {
-  const { stage, tally, calls } = scene
+/** Callers that request an upgrade and disconnect: from a refusal, from a WebSocket, and from a plain stream. */
+async function abandonedUpgrades(context: SoakContext): Promise<void> {
+  const { stage, tally, calls } = context
   for (let index = 0; index < 20; index++) {
     const began = Date.now()
     const answers = await Promise.all([
@@ -104,13 +104,13 @@ async function abandonedUpgrades(scene: Scene): Promise<void> {
       upgradeAndLeave(stage.proxy.port, '/mcp', calls.token),
     ])
     if (answers.join() === '401,101,200') tally.right('upgrades')
-    else tally.failed('upgrades', began, `they were answered with ${answers}`, ['target', 'reload'])
+    else tally.failed('upgrades', began, `upgrades were answered with ${answers}`, ['target', 'reload'])
   }
-  await targetIsLeft('left upgrades', scene)
+  await noStreamLeft('left upgrades', context)
 }
 
-/** The target must not be left with what nobody listens to any more. */
-async function targetIsLeft(what: string, { stage, tally, held }: Scene): Promise<void> {
+/** Checks that the target has no open stream without a caller. */
+async function noStreamLeft(what: string, { stage, tally, held }: SoakContext): Promise<void> {
   const began = Date.now()
   const end = Date.now() + 5_000
   let open = Number.NaN
@@ -122,7 +122,7 @@ async function targetIsLeft(what: string, { stage, tally, held }: Scene): Promis
   tally.failed(what, began, `the target has ${open} streams open, and callers hold ${held.count}`)
 }
 
-/** A request that promises a body and sends a part of it. */
+/** Sends a request with only a part of its body, and disconnects. */
 function halfRequest(port: number, token: string): Promise<void> {
   const lines = [
     'POST /mcp HTTP/1.1',

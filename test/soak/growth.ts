@@ -1,4 +1,4 @@
-/** What was seen of a process at a time. */
+/** A value of a process at one time. */
 export interface Sample {
   /** Milliseconds since the start. */
   readonly at: number
@@ -8,9 +8,9 @@ export interface Sample {
 const WINDOWS = 8
 
 /**
- * By how much something grew over all that was seen. What goes up and down, as memory between two collections, is
- * judged by the least of each of eight windows; the slope is the middle one of those between any two of them, so that
- * one window that is off does not decide.
+ * How much a value grew over all samples. Memory rises and falls between two garbage collections, so only the least
+ * value of each of eight windows counts. The slope is the median of the slopes between any two of them (Theil-Sen), so
+ * that one wrong window does not decide.
  */
 export function growth(samples: readonly Sample[]): number {
   const [first, last] = [samples[0], samples.at(-1)]

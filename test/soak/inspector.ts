@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { WebSocket } from 'undici'
 
-/** Has a process that listens with `--inspect` collect its garbage, so that what is left is what is held. */
+/** Makes a process with `--inspect` collect its garbage, so that only memory in use remains. */
 export async function collectGarbage(port: number): Promise<void> {
   const answer = await fetch(`http://127.0.0.1:${port}/json/list`)
   const [{ webSocketDebuggerUrl: url }] = (await answer.json()) as [{ webSocketDebuggerUrl: string }]

@@ -9,12 +9,12 @@ export interface FilesLeft {
   readonly held: boolean
 }
 
-/** Milliseconds until connections that nobody uses are closed. */
-const PATIENCE = 90_000
+/** Milliseconds until idle connections are closed. */
+const IDLE_TIMEOUT = 90_000
 /** Connections that a process keeps to its issuer. */
 const KEPT = 2
 
-/** Open files of a process, sockets among them: after the last call they must be as many as before the first. */
+/** Counts open files of a process, with sockets: after the last call there must be no more than before the first. */
 export class OpenFiles {
   private readonly first: number
 
@@ -25,7 +25,7 @@ export class OpenFiles {
   async left(): Promise<FilesLeft> {
     const { served, first } = this
     const most = first + KEPT
-    for (const end = Date.now() + PATIENCE; this.now > most && Date.now() < end; ) await pause(200)
+    for (const end = Date.now() + IDLE_TIMEOUT; this.now > most && Date.now() < end; ) await pause(200)
     const last = this.now
     return { who: served.name, first, last, held: last <= most }
   }

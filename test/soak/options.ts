@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util'
-import { Misuse } from '../bench/misuse.js'
+import { UsageError } from '../bench/usage-error.js'
 
 export const HELP = `npm run soak -- [OPTIONS]
 
-Runs the built proxy and registry at half of what they carry here, and troubles them: the target is ended and started
-again, the issuer signs with new keys, clients are slow or go away, the disk of the log is full, and the configuration is
-read again. It ends by itself, with 1 when a call failed that should not have, when memory, handles or timers grew, or when
+Runs the built proxy and registry at half of their capacity here, and disturbs them: the target restarts, the issuer
+signs with new keys, clients are slow or disconnect, the disk of the log is full, and the gateways reload their
+configuration. The exit code is 1 when a call failed that should not fail, when memory, handles or timers grew, or when
 files stayed open.
 
-  --minutes N    how long (30); at least 2, which is a look
+  --minutes N    how long (30); at least 2
   --json         print the report as JSON
   --bin FILE     the program, instead of the one that is built from here
 `
@@ -31,6 +31,6 @@ export function readOptions(argv: readonly string[]): Options {
     },
   })
   const minutes = Number(values.minutes)
-  if (!(minutes >= 2)) throw new Misuse('--minutes: expected a number of 2 or more')
+  if (!(minutes >= 2)) throw new UsageError('--minutes: expected a number of 2 or more')
   return { help: values.help, json: values.json, minutes, bin: values.bin }
 }

@@ -15,7 +15,7 @@ export interface Report {
   readonly held: boolean
 }
 
-/** As a person reads it; it is Markdown too. */
+/** The report as Markdown. */
 export function asText({
   minutes,
   node,
@@ -32,7 +32,7 @@ export function asText({
     `${minutes} minutes at ${rate} calls a second, ${faultCount} faults, Node ${node}: ${held ? 'held' : 'NOT held'}`,
     table(['fault', 'times'], Object.entries(faults)),
     table(
-      ['what', 'right', 'failed as they may', 'failed'],
+      ['what', 'right', 'expected failures', 'failed'],
       Object.entries(totals).map(([who, { right, excused, failed }]) => [who, right, excused, failed]),
     ),
     table(

@@ -9,7 +9,7 @@ const BODY = JSON.stringify({
 })
 const LONG = 2_000_000
 
-/** Writes its request a few bytes at a time, and wants its own body back. */
+/** Writes its request a few bytes at a time, and expects its own body as the response. */
 export async function slowWriter(port: number, token: string): Promise<void> {
   const text = `${head(port, token, '/mcp')}${BODY}`
   const socket = connect({ host: '127.0.0.1', port, noDelay: true })
@@ -23,7 +23,7 @@ export async function slowWriter(port: number, token: string): Promise<void> {
     throw new Error(`${answer.slice(0, 200)}`)
 }
 
-/** Reads a long answer with rests in between. */
+/** Reads a long response with pauses. */
 export async function slowReader(port: number, token: string): Promise<void> {
   const socket = connect({ host: '127.0.0.1', port })
   socket.write(`${head(port, token, `/mcp?size=${LONG}`)}${BODY}`)
@@ -44,12 +44,12 @@ const head = (port: number, token: string, path: string): string =>
     '\r\n',
   ].join('\r\n')
 
-/** All that comes until the end, with a rest of so many milliseconds after each piece. */
-async function whole(socket: NodeJS.ReadableStream, rest = 0): Promise<string> {
+/** Reads a stream to its end, with a pause of so many milliseconds after each chunk. */
+async function whole(socket: NodeJS.ReadableStream, restMs = 0): Promise<string> {
   let text = ''
   for await (const chunk of socket) {
     text += String(chunk)
-    if (rest > 0) await pause(rest)
+    if (restMs > 0) await pause(restMs)
   }
   return text
 }

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { bin } from '#kit/started-program.js'
 import { endAll } from '../bench/contestant.js'
-import { leaveServedCore } from '../bench/cores.js'
-import { commanded, Misuse } from '../bench/misuse.js'
+import { moveToLoadCore } from '../bench/cores.js'
+import { runCommand, UsageError } from '../bench/usage-error.js'
 import { Calls } from './calls.js'
-import { faults, type Scene } from './faults.js'
+import { faults, type SoakContext } from './faults.js'
 import { OpenFiles } from './open-files.js'
 import { HELP, type Options, readOptions } from './options.js'
 import { asText, type Report } from './report.js'
@@ -16,14 +16,14 @@ import { Watch } from './watch.js'
 const HELD_STREAMS = 20
 /** Milliseconds between faults. */
 const REST = 5_000
-/** The part of the run in which processes may still grow, and the least of it in milliseconds. */
+/** The part of the run in which processes may still grow, and its minimum in milliseconds. */
 const [WARM_UP, LEAST_WARM_UP] = [0.25, 45_000]
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 process.once('exit', endAll)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-await commanded(async () => {
+await runCommand(async () => {
   const options = readOptions(process.argv.slice(2))
   if (options.help) {
     print(HELP)
@@ -36,8 +36,8 @@ await commanded(async () => {
 
 async function soaked({ minutes, bin: other }: Options): Promise<Report> {
   if (process.platform !== 'linux')
-    throw new Misuse('memory and handles are read from /proc, which Linux alone has')
-  leaveServedCore()
+    throw new UsageError('memory and handles are read from /proc, which Linux alone has')
+  moveToLoadCore()
   const stage = await createStage(other ?? bin)
   const tally = new Tally()
   const calls = new Calls(stage, tally)
@@ -48,16 +48,16 @@ async function soaked({ minutes, bin: other }: Options): Promise<Report> {
 
   await calls.capacity(5)
   const rate = Math.round((await calls.capacity(5)) / 2)
-  tell(`${rate} calls a second are half of what both carry here`)
+  log(`${rate} calls a second are half of the capacity here`)
   calls.start(rate)
   held.start(HELD_STREAMS)
   for (const watch of watches) watch.start()
-  const happened = await troubled({ stage, tally, calls, held }, watches, minutes * 60_000)
+  const faultCounts = await runFaults({ stage, tally, calls, held }, watches, minutes * 60_000)
 
   for (const watch of watches) watch.stop()
   await held.stop()
   await calls.stop()
-  // Idle connections to it end with it.
+  // This closes idle connections to the target.
   await stage.restartTarget(0)
   const left = await Promise.all(files.map((one) => one.left()))
   const leftovers = await stage.close()
@@ -68,7 +68,7 @@ async function soaked({ minutes, bin: other }: Options): Promise<Report> {
     minutes,
     node: process.version,
     rate,
-    faults: happened,
+    faults: faultCounts,
     totals: tally.totals,
     failures: tally.failures,
     growth,
@@ -77,33 +77,33 @@ async function soaked({ minutes, bin: other }: Options): Promise<Report> {
   }
 }
 
-/** One fault after the other until the time is over. */
-async function troubled(
-  scene: Scene,
+/** Causes one fault after the other until the time is over. */
+async function runFaults(
+  context: SoakContext,
   watches: readonly Watch[],
   milliseconds: number,
 ): Promise<Record<string, number>> {
-  const happened: Record<string, number> = {}
+  const faultCounts: Record<string, number> = {}
   const began = performance.now()
   const passed = (): number => performance.now() - began
   for (let round = 0; passed() < milliseconds; round++) {
     for (const [name, fault] of Object.entries(faults)) {
       await pause(Math.min(REST, Math.max(0, milliseconds - passed())))
       if (passed() >= milliseconds) break
-      await scene.calls.renewTokens()
-      await fault(scene, round)
-      happened[name] = (happened[name] ?? 0) + 1
-      const { right, excused, failed } = scene.tally.sum
-      const counts = `${right} right, ${excused} failed as they may, ${failed} failed`
-      tell(
+      await context.calls.renewTokens()
+      await fault(context, round)
+      faultCounts[name] = (faultCounts[name] ?? 0) + 1
+      const { right, excused, failed } = context.tally.sum
+      const counts = `${right} right, ${excused} expected failures, ${failed} failed`
+      log(
         `${clock(passed())} of ${clock(milliseconds)}: ${name}; ${counts}; ${watches.map(({ now }) => now).join('; ')}`,
       )
     }
   }
-  return happened
+  return faultCounts
 }
 
-function tell(text: string): void {
+function log(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 

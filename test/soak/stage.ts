@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { twoFreePorts } from '#kit/free-port.js'
 import { Issuer } from '#kit/issuer.js'
-import { announced, type Contestant } from '../bench/contestant.js'
-import { LOADING } from '../bench/cores.js'
+import { type Contestant, startAnnounced } from '../bench/contestant.js'
+import { LOAD_CORE } from '../bench/cores.js'
 
 /** A server under test, with its internal port and that of its inspector. */
 export interface Served extends Contestant {
@@ -16,19 +16,19 @@ export interface Served extends Contestant {
   readonly inspector: number
 }
 
-/** Everything that a soak needs to stand. */
+/** All servers of a soak. */
 export interface Stage {
   readonly issuer: Issuer
   readonly proxy: Served
   readonly registry: Served
-  /** The file behind the proxy's stderr. */
+  /** The file to which the proxy's stderr goes. */
   readonly proxyLog: string
-  /** Writes the file that the registry serves from. */
+  /** Writes the file of servers that the registry serves. */
   writeServers(edition: number): void
   target(): Contestant
-  /** Kills the target, and starts another in its place after so many milliseconds. */
-  restartTarget(away: number): Promise<void>
-  /** Asks everyone to stop, and tells who did not do so properly. */
+  /** Kills the target, and starts another on its port after so many milliseconds. */
+  restartTarget(milliseconds: number): Promise<void>
+  /** Stops all servers, and returns a message for each that did not end with 0. */
   close(): Promise<readonly string[]>
 }
 
@@ -62,10 +62,10 @@ export async function createStage(bin: string): Promise<Stage> {
     proxyLog,
     writeServers,
     target: () => target,
-    async restartTarget(away) {
+    async restartTarget(milliseconds) {
       const { port } = target
       await target.stop('SIGKILL')
-      await pause(away)
+      await pause(milliseconds)
       target = await startTarget(port)
     },
     async close() {
@@ -77,7 +77,7 @@ export async function createStage(bin: string): Promise<Stage> {
       issuing.close()
       return codes
         .filter(([, code]) => code !== 0)
-        .map(([name, code]) => `the ${name} was asked to stop and ended with ${code ?? 'SIGKILL'}`)
+        .map(([name, code]) => `the ${name} ended with ${code ?? 'SIGKILL'} after SIGTERM`)
     },
   }
 }
@@ -90,7 +90,9 @@ const documentOf = (index: number, edition: number): object => ({
 })
 
 function startTarget(port: number): Promise<Contestant> {
-  return announced('target', ['-C', 'source', '--import', 'tsx', script, String(port)], { core: LOADING })
+  return startAnnounced('target', ['-C', 'source', '--import', 'tsx', script, String(port)], {
+    core: LOAD_CORE,
+  })
 }
 
 async function startProxy(
@@ -118,7 +120,7 @@ async function startProxy(
     `--remote-auth-bearer-token-file=${bearer}`,
     '--remote-forward-headers=X-A=1',
   ]
-  const running = await announced('proxy', argv, { stderr })
+  const running = await startAnnounced('proxy', argv, { stderr })
   return { ...running, internal, inspector }
 }
 
@@ -141,8 +143,8 @@ async function startRegistry(bin: string, home: string, issuer: Issuer): Promise
   }
   writeFileSync(file, JSON.stringify(settings))
   const argv = [`--inspect=127.0.0.1:${inspector}`, bin, 'registry', '--config', file]
-  const running = await announced('registry', argv)
-  // Until its first sync it says itself that it is not ready.
+  const running = await startAnnounced('registry', argv)
+  // It is not ready until its first sync.
   while ((await fetch(`http://127.0.0.1:${internal}/readiness`)).status !== 200) await pause(50)
   return { ...running, internal, inspector }
 }

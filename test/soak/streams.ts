@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Tally } from './tally.js'
 
-/** Milliseconds between events that are too many; the target sends two a second. */
+/** Milliseconds without an event that are too long; the target sends two a second. */
 const SILENCE = 10_000
 
 export function openStream(port: number, token: string): Promise<IncomingMessage> {
@@ -22,7 +22,7 @@ export function openStream(port: number, token: string): Promise<IncomingMessage
   })
 }
 
-/** Event streams that are held open for as long as the soak runs; one that ends is opened again. */
+/** Holds event streams open during the soak, and opens one that ended again. */
 export class HeldStreams {
   private readonly open = new Set<IncomingMessage>()
   private readonly holding: Promise<void>[] = []
@@ -58,10 +58,10 @@ export class HeldStreams {
     }
   }
 
-  /** Listens until the stream ends, and tells how. */
+  /** Listens until the stream ends, and returns the reason. */
   private async listen(): Promise<string> {
     const stream = await openStream(this.port, this.token())
-    // It was asked for before the stop, which could not end it yet.
+    // `stop` could not end a stream that was still being opened.
     if (this.over) stream.destroy()
     this.open.add(stream)
     this.tally.right('streams')

@@ -1,22 +1,22 @@
 export interface Counts {
   right: number
-  /** Failed as they may: see `Excuse`. */
+  /** Expected failures: see `Excuse`. */
   excused: number
   failed: number
 }
 
 /**
- * What may fail, told before anything does: a call whose target was away while it was under way may be answered with
- * 502, or be cut off after its head; a stream may end with its target, or with the list that a SIGHUP replaced.
+ * Why a failure is expected. While the target is gone, a call may get a 502 or be cut off after its head, and a stream
+ * may end. A reload may end streams of the replaced plugin list.
  */
 export type Excuse = 'target' | 'reload'
 
-/** Milliseconds that an excuse holds on: until dead connections are noticed, and until an old list has drained. */
-const HOLDS: Readonly<Record<Excuse, number>> = { target: 1_000, reload: 12_000 }
+/** Milliseconds that an excuse lasts: until dead connections are noticed, and until an old list has drained. */
+const LASTS: Readonly<Record<Excuse, number>> = { target: 1_000, reload: 12_000 }
 
-const MOST_TOLD = 20
+const MOST_REPORTED = 20
 
-/** What became of calls and streams. */
+/** Counts the results of calls and streams. */
 export class Tally {
   readonly failures: string[] = []
   readonly totals: Record<string, Counts> = {}
@@ -26,7 +26,7 @@ export class Tally {
     this.of(who).right++
   }
 
-  /** What began then has failed now. */
+  /** Counts a failure now of something that began at `began`. */
   failed(who: string, began: number, what: string, excuses: readonly Excuse[] = []): void {
     if (
       this.excuses.some(({ why, from, to }) => excuses.includes(why) && began <= to && Date.now() >= from)
@@ -35,15 +35,16 @@ export class Tally {
       return
     }
     this.of(who).failed++
-    if (this.failures.length < MOST_TOLD) this.failures.push(`${new Date().toISOString()} ${who}: ${what}`)
+    if (this.failures.length < MOST_REPORTED)
+      this.failures.push(`${new Date().toISOString()} ${who}: ${what}`)
   }
 
-  /** From now on there is an excuse, until a while after the answer is called. */
+  /** Starts an excuse, which ends some time after the returned function is called. */
   excuse(why: Excuse): () => void {
     const excuse = { why, from: Date.now(), to: Number.POSITIVE_INFINITY }
     this.excuses.push(excuse)
     return () => {
-      excuse.to = Date.now() + HOLDS[why]
+      excuse.to = Date.now() + LASTS[why]
     }
   }
 

@@ -3,10 +3,9 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 
-// The target of a soak. It is ended and started again at any time, on the port of its first argument. A POST is
-// answered with its own body, or with as many bytes as `?size=` asks for; a GET opens a stream with an event every half
-// second; `?streams` tells how many are open. A
-// WebSocket of `?websocket` sends everything back.
+// The target of a soak, which may be killed and restarted at any time, on the port of its first argument. The response
+// to a POST is its own body, or as many bytes as `?size=` says; a GET opens a stream with an event every half second;
+// `?streams` returns how many are open. A WebSocket of `?websocket` sends everything back.
 const open = new Set<ServerResponse | Duplex>()
 
 const server = createServer((request, response) => {
@@ -27,7 +26,7 @@ const server = createServer((request, response) => {
     response.on('close', () => open.delete(response))
   }
 })
-// One to any other path gets an event stream, as from a server that ignores the header.
+// An upgrade of any other path gets an event stream, as from a server that ignores the header.
 server.on('upgrade', (request, socket) => {
   open.add(socket)
   socket.on('error', () => {}).on('close', () => open.delete(socket))

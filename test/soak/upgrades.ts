@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 
 /**
- * Asks for an upgrade with a byte behind the head, which nobody reads but who takes the socket, and leaves once it was
- * answered. The answer is a status; none is 0.
+ * Requests an upgrade with a byte behind the head, which only a server that accepts the upgrade reads, and disconnects
+ * after the response. Returns its status, or 0 without a response.
  */
 export function upgradeAndLeave(port: number, path: string, token?: string): Promise<number> {
   const lines = [

@@ -5,14 +5,14 @@ import { collectGarbage } from './inspector.js'
 import type { Served } from './stage.js'
 import type { Tally } from './tally.js'
 
-/** Milliseconds between looks. */
+/** Milliseconds between samples. */
 const EVERY = 5_000
 
-/** What is watched, and the most that it may grow by once the process has warmed up. */
+/** The watched values, and how much each may grow once the process has warmed up. */
 export const limits = {
   memory: { most: 32, unit: 'MB' },
   heap: { most: 8, unit: 'MB' },
-  // As many as the load has connections to it and it to the target: how many stand when it is looked at is chance.
+  // The number of connections to and from the process: how many are open at a sample is chance.
   handles: { most: 64, unit: '' },
   timers: { most: 10, unit: '' },
 } as const
@@ -28,7 +28,7 @@ export interface Growth {
   readonly held: boolean
 }
 
-/** Looks at a process from outside, and at what it tells of itself at `/metrics`. */
+/** Samples a process from outside, and its `/metrics`. */
 export class Watch {
   private readonly seen: Readonly<Record<Watched, Sample[]>> = {
     memory: [],
@@ -57,7 +57,7 @@ export class Watch {
     return `${this.served.name} ${last('memory')} MB, heap ${last('heap')} MB, ${last('handles')} handles, ${last('timers')} timers`
   }
 
-  /** What grew since so many milliseconds after the start. */
+  /** The growth of each value since so many milliseconds after the start. */
   growthSince(warm: number): Growth[] {
     return Object.entries(limits).map(([name, { most }]) => {
       const what = name as Watched
@@ -93,7 +93,7 @@ export class Watch {
   }
 }
 
-/** A type of resource that there is none of is not in the text. */
+/** A metric without a line is 0: /metrics omits resource types that do not exist. */
 function metric(text: string, name: string): number {
   const line = text.split('\n').find((one) => one.startsWith(`${name} `))
   return Number(line?.slice(name.length + 1) ?? 0)

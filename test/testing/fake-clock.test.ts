@@ -4,17 +4,17 @@ import { setTimeout as later } from 'node:timers/promises'
 import { Credential, type OutgoingCredential } from 'sallyport'
 import {
   booted,
-  closedRoute,
   eventually,
   fakeClock,
-  gateOf,
+  gatewayWith,
   issuing,
   listening,
+  protectedRoute,
   serving,
 } from 'sallyport/testing'
 import { plugin } from '#kit/plugin.js'
 
-test('timers run in their order and at their own moment, and what follows from one runs before the next', async (t) => {
+test('timers run in order, each at its own moment, and the promises of one settle before the next', async (t) => {
   const clock = fakeClock(t, new Date('2030-01-01'))
   const seen: string[] = []
   const say = (what: string) => seen.push(`${what} at ${(clock.now - Date.parse('2030-01-01')) / 1000}`)
@@ -30,7 +30,7 @@ test('timers run in their order and at their own moment, and what follows from o
   assert.equal(new Date().toISOString(), '2030-01-01T00:01:01.999Z')
 })
 
-test('an abort ends a wait, `refresh` starts it again, and the real time comes back with the end of the test', async (t) => {
+test('an abort ends a wait, `refresh` restarts a timer, and the end of the test restores the real time', async (t) => {
   const before = globalThis.setTimeout
   await t.test('inside', async (inner) => {
     const clock = fakeClock(inner)
@@ -54,7 +54,7 @@ test('an abort ends a wait, `refresh` starts it again, and the real time comes b
   assert.equal(await later(1, 'real'), 'real')
 })
 
-test('a timer that was set before the clock stood still can be cleared under it', async (t) => {
+test('a fake clock can clear a timer that was set before it', async (t) => {
   let fired = false
   const timer = setTimeout(() => (fired = true), 20)
   fakeClock(t)
@@ -65,12 +65,12 @@ test('a timer that was set before the clock stood still can be cleared under it'
   assert.equal(fired, false)
 })
 
-test('a token is let in until the second it ends, remembered or not', async (t) => {
+test('the gateway accepts a token until the second it expires, cached or not', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
-  const { knock } = await gateOf(t, [{ use: 'auth/jwt', with: issuer.provider }])
+  const { requestWith } = await gatewayWith(t, [{ use: 'auth/jwt', with: issuer.provider }])
   const token = await issuer.jwt()
-  const status = async () => (await knock(`Bearer ${token}`)).status
+  const status = async () => (await requestWith(`Bearer ${token}`)).status
   assert.equal(await status(), 200)
   await clock.advance(298_000)
   assert.equal(await status(), 200)
@@ -78,31 +78,31 @@ test('a token is let in until the second it ends, remembered or not', async (t) 
   assert.equal(await status(), 401)
 })
 
-test('a revoked token is let in for as long as the answer about it is remembered', async (t) => {
+test('the gateway accepts a revoked token while it caches the introspection', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
   const settings = { ...issuer.provider, introspectionUrl: issuer.introspectionUrl }
-  const { knock } = await gateOf(t, [{ use: 'auth/introspection', with: settings }])
+  const { requestWith } = await gatewayWith(t, [{ use: 'auth/introspection', with: settings }])
   const token = issuer.opaque()
-  const status = async () => (await knock(`Bearer ${token}`)).status
+  const status = async () => (await requestWith(`Bearer ${token}`)).status
   assert.equal(await status(), 200)
-  issuer.tells(token, { active: false })
+  issuer.setIntrospection(token, { active: false })
   await clock.advance(29_000)
   assert.equal(await status(), 200)
   await clock.advance(1_000)
   assert.equal(await status(), 401)
-  assert.equal(issuer.times(issuer.places.introspection), 2)
+  assert.equal(issuer.times(issuer.paths.introspection), 2)
 })
 
-test('keys that cannot be fetched are asked for again, later each time', async (t) => {
+test('the gateway requests unreachable keys again, after longer and longer waits', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
-  issuer.faults.set(issuer.places.keys, (_request, response) => response.writeHead(503).end())
-  const { knock } = await gateOf(t, [{ use: 'auth/jwt', with: issuer.provider }])
+  issuer.faults.set(issuer.paths.keys, (_request, response) => response.writeHead(503).end())
+  const { requestWith } = await gatewayWith(t, [{ use: 'auth/jwt', with: issuer.provider }])
   const asked = (times: number) =>
-    eventually(() => (issuer.times(issuer.places.keys) >= times ? true : undefined))
+    eventually(() => (issuer.times(issuer.paths.keys) >= times ? true : undefined))
   await asked(1)
-  // Each wait is the double of the one before it, less up to a half.
+  // Each wait doubles the one before, minus up to a half.
   for (const [times, wait] of [2, 3, 4].entries()) {
     await clock.advance(1_000 * 2 ** times)
     await asked(wait)
@@ -111,11 +111,11 @@ test('keys that cannot be fetched are asked for again, later each time', async (
   await clock.advance(60_000)
   await asked(5)
   await eventually(async () =>
-    (await knock(`Bearer ${await issuer.jwt()}`)).status === 200 ? true : undefined,
+    (await requestWith(`Bearer ${await issuer.jwt()}`)).status === 200 ? true : undefined,
   )
 })
 
-test('an exchanged token is used again until shortly before it ends', async (t) => {
+test('the gateway reuses an exchanged token until shortly before it expires', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
   issuer.grant = (form) => ({ sub: 'exchanged', for: form.get('subject_token') })
@@ -140,14 +140,14 @@ test('an exchanged token is used again until shortly before it ends', async (t) 
   await ask()
   await clock.advance(240_000)
   await ask()
-  assert.equal(issuer.times(issuer.places.token), 1)
+  assert.equal(issuer.times(issuer.paths.token), 1)
   await clock.advance(60_000)
   await ask()
-  assert.equal(issuer.times(issuer.places.token), 2)
+  assert.equal(issuer.times(issuer.paths.token), 2)
   assert.notEqual(held.at(-1)?.value, held[0]?.value)
 })
 
-test('a source is read again when its time has come, and not before', async (t) => {
+test('the registry reads a source again after its interval, and not before', async (t) => {
   const clock = fakeClock(t)
   let asked = 0
   const url = await listening(t, (_request, response) => {
@@ -162,12 +162,12 @@ test('a source is read again when its time has come, and not before', async (t) 
     { use: 'auth/anonymous' },
     { use: 'source/http', with: source },
     { use: 'registry/catalogue', with: { registries } },
-    { use: closedRoute },
+    { use: protectedRoute },
   ])
   await eventually(() => (asked === 1 ? true : undefined))
   await clock.advance(8 * 60_000)
   assert.equal(asked, 1)
-  // A tenth more at most, so that many gateways do not come at once.
+  // Up to a tenth later, so that many gateways do not read at once.
   await clock.advance(4 * 60_000)
   await eventually(() => (asked === 2 ? true : undefined))
 })

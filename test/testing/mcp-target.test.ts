@@ -6,7 +6,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { eventually, type McpTarget, mcpTarget, serving } from 'sallyport/testing'
 import { listen } from '#kit/plugin.js'
 
-// A name that the compiler does not follow: the types behind it do not compile under our conditions.
+// A variable, so that the compiler does not load the types: they do not compile with our options.
 const OLD: string = '@modelcontextprotocol/sdk/client/sse.js'
 
 async function clientOf(t: TestContext, url: string): Promise<Client> {
@@ -20,7 +20,7 @@ async function clientOf(t: TestContext, url: string): Promise<Client> {
   return client
 }
 
-/** What the official client gets out of a target. */
+/** What the official client receives from a target. */
 async function conversation(client: Client, target: McpTarget): Promise<void> {
   const { tools } = await client.listTools()
   assert.deepEqual(
@@ -33,7 +33,7 @@ async function conversation(client: Client, target: McpTarget): Promise<void> {
   const progress: number[] = []
   const call = { name: 'count', arguments: { to: 3 } }
   await client.callTool(call, undefined, { onprogress: (each) => progress.push(each.progress) })
-  // Over one stream the client takes the answer before it has told of the progress that came with it.
+  // Over one stream the client resolves the answer before it reports the progress that came with it.
   if (target.url.endsWith('/mcp')) assert.deepEqual(progress, [1, 2, 3])
   assert.equal((await client.callTool({ name: 'fail' })).isError, true)
 
@@ -46,7 +46,7 @@ async function conversation(client: Client, target: McpTarget): Promise<void> {
 }
 
 for (const era of ['2025-11-25', '2024-11-05'] as const) {
-  test(`the official client has a whole conversation with a target of ${era}, also through a gateway`, async (t) => {
+  test(`the official client uses a target of ${era}, directly and through a gateway`, async (t) => {
     const target = await mcpTarget(t, { era })
     await conversation(await clientOf(t, target.url), target)
     assert.equal(target.sessions, 1)
@@ -63,7 +63,7 @@ for (const era of ['2025-11-25', '2024-11-05'] as const) {
   })
 }
 
-test('a session that the target forgot is unknown to it, and every request can be seen and answered first', async (t) => {
+test('a target refuses a session that it forgot, and a test can intercept every request', async (t) => {
   const target = await mcpTarget(t)
   const client = await clientOf(t, target.url)
   await target.forget()
@@ -78,7 +78,7 @@ test('a session that the target forgot is unknown to it, and every request can b
   await assert.rejects(clientOf(t, target.url), { code: 429 })
 })
 
-test('a target of 2026-07-28 answers one request by itself, says progress on the way, and knows no session', async (t) => {
+test('a target of 2026-07-28 answers single requests, reports progress, and has no sessions', async (t) => {
   const target = await mcpTarget(t, { era: '2026-07-28' })
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',

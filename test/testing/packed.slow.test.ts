@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 
-/** What a stranger's machine has: nothing of this checkout, and no word that this is a test already. */
+/** The environment of another machine: without this checkout, and without the variables of this test run. */
 const { PATH = '', HOME = '' } = process.env
 const env = { PATH, HOME }
 
@@ -23,17 +23,17 @@ async function ran(cwd: string, ...argv: readonly string[]): Promise<string> {
   return ended.stdout
 }
 
-/** An empty folder with the tarball in it, unpacked, and beside it only the packages that it names. */
+/** A folder with the unpacked tarball and the packages that it depends on. */
 async function installed(t: TestContext): Promise<string> {
   const staged = packageOf(root, true)
   const home = folder(t, { 'package.json': '{"name":"home","private":true}' })
   const packing = ['pack', '--silent', '--ignore-scripts', '--pack-destination', home]
   const { stdout } = await run('npm', packing, { cwd: staged, env })
-  const place = join(home, 'node_modules/sallyport')
-  mkdirSync(place, { recursive: true })
-  await run('tar', ['-xzf', join(home, stdout.trim()), '--strip-components=1', '-C', place])
+  const directory = join(home, 'node_modules/sallyport')
+  mkdirSync(directory, { recursive: true })
+  await run('tar', ['-xzf', join(home, stdout.trim()), '--strip-components=1', '-C', directory])
 
-  const { dependencies } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))
+  const { dependencies } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
   const tools = ['@modelcontextprotocol/sdk', 'tsx', 'typescript', '@types/node']
   for (const name of [...Object.keys(dependencies), ...tools]) {
     mkdirSync(dirname(join(home, 'node_modules', name)), { recursive: true })
@@ -46,26 +46,26 @@ const body = (types: boolean): string => `
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, Guard${types ? ', type Gateway' : ''} } from 'sallyport'
-import { booted, closedRoute, contractSuite, eventually, fakeClock, gateOf, issuing, mcpTarget } from 'sallyport/testing'
+import { booted, protectedRoute, contractSuite, eventually, fakeClock, gatewayWith, issuing, mcpTarget } from 'sallyport/testing'
 
 const mine = definePlugin({
   name: 'mine', api: 1, summary: 'Does nothing.', provides: [Guard],
   setup(gateway${types ? ': Gateway' : ''}) { gateway.provide(Guard, () => {}) },
 })
 
-test('a token of the issuer is let in until it ends', async (t) => {
+test('the gateway accepts a token of the issuer until it expires', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
-  const { knock } = await gateOf(t, [{ use: mine }, { use: 'auth/jwt', with: issuer.provider }])
+  const { requestWith } = await gatewayWith(t, [{ use: mine }, { use: 'auth/jwt', with: issuer.provider }])
   const token = await issuer.jwt()
-  assert.equal((await knock(\`Bearer \${token}\`)).status, 200)
+  assert.equal((await requestWith(\`Bearer \${token}\`)).status, 200)
   await clock.advance(300_000)
-  assert.equal((await knock(\`Bearer \${token}\`)).status, 401)
+  assert.equal((await requestWith(\`Bearer \${token}\`)).status, 401)
 })
 
-test('there is a target to stand in front of, and one whose packages are missing says which', async (t) => {
+test('the package brings an MCP target, which names its missing packages', async (t) => {
   const target = await mcpTarget(t)
-  const app = await booted(t, [{ use: 'auth/anonymous' }, { use: closedRoute }, { use: 'forward/http', with: { target: target.url } }])
+  const app = await booted(t, [{ use: 'auth/anonymous' }, { use: protectedRoute }, { use: 'forward/http', with: { target: target.url } }])
   assert.equal((await app.inject('/mcp')).statusCode >= 400, true)
   await eventually(() => (target.asked.length > 0 ? true : undefined))
   await assert.rejects(mcpTarget(t, { era: '2026-07-28' }), /npm install --save-dev @modelcontextprotocol\\/server/)
@@ -74,7 +74,7 @@ test('there is a target to stand in front of, and one whose packages are missing
 contractSuite('mine', () => ({ list: [{ use: mine }] }))
 `
 
-test('the package, unpacked in an empty folder, tests a plugin in JavaScript and in TypeScript, and makes one', async (t) => {
+test('the unpacked package tests a plugin in JavaScript and in TypeScript, and creates one', async (t) => {
   const home = await installed(t)
   writeFileSync(join(home, 'a.test.mjs'), body(false))
   writeFileSync(join(home, 'b.test.mts'), body(true))
@@ -106,5 +106,5 @@ test('the package, unpacked in an empty folder, tests a plugin in JavaScript and
   assert.match(readFileSync(join(made, 'package.json'), 'utf8'), /"sallyport": "\^/)
   assert.match(await ran(made, '--import', 'tsx', '--test', 'index.test.ts'), /fail 0\n/)
   await ran(made, tsc)
-  assert.match(await ran(made, bin, 'plugin', 'verify', '.'), /it keeps that of authenticator/)
+  assert.match(await ran(made, bin, 'plugin', 'verify', '.'), /it keeps the contract of authenticator/)
 })

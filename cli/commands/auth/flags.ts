@@ -5,7 +5,7 @@ export const authCommand = {
   name: 'auth',
   summary: 'Show, encrypt and delete stored logins, and revoke people who signed in',
   description:
-    "The logins of this gateway at its targets: list shows those that are stored for --remote-auth and for targets that asked for one, logout deletes those of one target. With seal it encrypts the ones that were stored before there was a key, and shows them: a login that you do not know was put there by somebody else. A running proxy keeps what it has in memory; tokens are not revoked at the issuer. The people who sign in at the gateway's own authorization server (broker): sessions lists their sign-ins, and revoke ends all those of a person, or one. Within 5 s every process of the gateway refuses their access tokens and ends their open requests; their refresh tokens give nothing. Whoever signs in again gets in again: block the account at the identity provider too. Both use the state store and the key file of --config.",
+    "The logins of this gateway at its targets: list shows those that are stored for --remote-auth and for targets that required one, logout deletes those of one target. With seal it encrypts logins that were stored before there was a key, and shows them: if you do not know a login, somebody else has put it there. A running proxy keeps its logins in memory; logout revokes no token at the issuer. The people who sign in at the gateway's own authorization server (broker): sessions lists their sign-ins, and revoke ends all those of a person, or one. Within 5 s every process of the gateway refuses their access tokens and ends their open requests; their refresh tokens give nothing. Whoever signs in again gets in again: block the account at the identity provider too. Both use the state store and the key file of --config.",
   positionals: [
     {
       name: 'ACTION',
@@ -18,7 +18,7 @@ export const authCommand = {
   groups: general(
     {
       ...configFile,
-      help: 'The file of the gateway, in YAML or JSON: its state store is used; needed for sessions and revoke',
+      help: 'Use the state store of this file, in YAML or JSON; needed for sessions and revoke',
     },
     {
       name: 'subject',

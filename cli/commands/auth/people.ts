@@ -99,7 +99,7 @@ async function inBrokers(
 ): Promise<number> {
   const part = {
     name: 'auth',
-    take: (gateway: Gateway) => gateway.find(Revocation),
+    read: (gateway: Gateway) => gateway.find(Revocation),
     capabilities: [Revocation, LoginProvider, IssuerMetadata, StateStore, SecretStore],
     log: createRunLog(io, { level: 'warn' }),
   } as const

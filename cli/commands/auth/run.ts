@@ -11,7 +11,7 @@ import { exitCode, printable, printProblems } from '../../terminal.js'
 import { authCommand } from './flags.js'
 import { isForPeople, peopleProblems, withPeople } from './people.js'
 
-/** What of a kept login a person wants to know; its tokens stay where they are. */
+/** The part of a stored login that the command shows: never its tokens. */
 const Login = z.object({
   target: z.string(),
   server: z.object({ issuer: z.string() }),
@@ -22,10 +22,10 @@ const Login = z.object({
 
 const SESSIONS = 'oauth/session/'
 const EVERYTHING = 'all'
-// Shown and dropped is also what was kept with `--remote-auth-no-keyring`.
-const READING = { keptKey: false }
+// Logins that were stored with `--remote-auth-no-keyring` are shown and deleted too.
+const READ_UNENCRYPTED = { keptKey: false }
 
-/** Shows, encrypts and drops the logins that are kept for `--remote-auth`; shows and revokes the people who signed in. */
+/** Shows, encrypts and deletes the logins that are stored for `--remote-auth`; shows and revokes the people who signed in. */
 export async function auth(invocation: Invocation, io: Io): Promise<number> {
   const problems = peopleProblems(invocation)
   if (problems.length > 0) return printProblems(problems, io)
@@ -40,7 +40,7 @@ async function withLogins(
   const { config } = valuesOf(authCommand.groups, options)
   if (action === 'seal' && config !== undefined)
     return printProblems([{ place, message: 'takes no file: it encrypts the logins of this user' }], io)
-  const own = loginStore(action === 'seal' ? { takeOver: true } : READING)
+  const own = loginStore(action === 'seal' ? { takeOver: true } : READ_UNENCRYPTED)
   const located = config === undefined ? locatedHere(own) : await readList(config, environment)
   if ('problems' in located) return printProblems(located.problems, io)
   if (action !== 'logout') {
@@ -59,7 +59,7 @@ async function list(store: StateStore, { stdout }: Io): Promise<number> {
     const { target, server, client, scopes, tokens } = login
     const lasts = tokens.refreshToken !== undefined ? 'renewed by itself' : endOf(tokens.expiresAt)
     const asked = scopes.length > 0 ? `, scopes ${scopes.join(' ')}` : ''
-    // What a target named may hold anything.
+    // The names come from the target, and may hold any character.
     stdout.write(
       `${printable(`${target}: client ${client.clientId} at ${server.issuer}${asked}, ${lasts}`)}\n`,
     )
@@ -78,7 +78,7 @@ async function logout(store: StateStore, target: string, { stderr }: Io): Promis
   }
   for (const key of dropped) await store.delete(key)
   if (dropped.length > 0) return exitCode.ok
-  stderr.write(`nothing is kept for ${target}\n`)
+  stderr.write(`no login is stored for ${target}\n`)
   return exitCode.failed
 }
 
@@ -92,12 +92,12 @@ async function loginAt(store: StateStore, key: string): Promise<z.output<typeof 
   try {
     return Login.parse(JSON.parse(text ?? ''))
   } catch {
-    // Of another version, which will know it.
+    // Another version has written it, and can read it.
     return undefined
   }
 }
 
-/** Boots the state store of a list with what it requires, and does with it what was asked. */
+/** Boots the state store of a list with the plugins it requires, and runs `work` on it. */
 async function inStore(
   place: string,
   work: (store: StateStore) => Promise<number>,
@@ -106,7 +106,7 @@ async function inStore(
 ): Promise<number> {
   const part = {
     name: 'auth',
-    take: (gateway: Gateway) => gateway.use(StateStore),
+    read: (gateway: Gateway) => gateway.use(StateStore),
     // A state store may have its key in a secret store.
     capabilities: [StateStore, SecretStore],
     neededBy: place,

@@ -8,7 +8,7 @@ import { exitCode, printProblems, printWarnings } from '../../terminal.js'
 import { tryPlugins } from '../../tools/trial/trial.js'
 import { checkCommand } from './flags.js'
 
-/** Checks a file without starting it: every plugin is loaded, and setup of those that are not built in is tried. */
+/** Checks a file without starting it: loads every plugin, and tries setup of plugins that are not built in. */
 export async function check({ options, environment }: Invocation, io: Io): Promise<number> {
   const { config } = valuesOf(checkCommand.groups, options)
   const read = await readList(config, environment)
@@ -26,7 +26,7 @@ export async function check({ options, environment }: Invocation, io: Io): Promi
   const count = entriesOf(plan).length
   io.stdout.write(`${config}: nothing is wrong with it, plugins: ${count}\n`)
   io.stdout.write(
-    `not looked at: files that it names, server documents, addresses and servers; \`sallyport doctor --config ${config}\` looks at them\n`,
+    `not checked: files that it names, server documents, addresses and servers; \`sallyport doctor --config ${config}\` checks them\n`,
   )
   return exitCode.ok
 }

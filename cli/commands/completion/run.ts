@@ -4,7 +4,7 @@ import { fishScript } from '../../line/completion/fish.js'
 import { zshScript } from '../../line/completion/zsh.js'
 import type { Command, Invocation } from '../../line/option.js'
 
-/** Prints the completion script of the shell that was asked for. */
+/** Prints the completion script of a shell. */
 export async function completion(
   { positionals: [shell] }: Invocation,
   { stdout }: Io,
@@ -13,7 +13,7 @@ export async function completion(
   stdout.write(completionScript(shell, commands))
 }
 
-/** The script that makes a shell complete the commands of the table. */
+/** The script with which a shell completes the commands of the table. */
 export function completionScript(shell: string | undefined, commands: readonly Command[]): string {
   if (shell === 'zsh') return zshScript(commands)
   if (shell === 'fish') return fishScript(commands)

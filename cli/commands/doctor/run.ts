@@ -12,7 +12,7 @@ import { findingsText } from '../../tools/findings/report.js'
 import { readProxySettings } from '../proxy/run.js'
 import { doctorGroup } from './flags.js'
 
-/** Looks at what a gateway needs around it, and says what to do about what is wrong there. */
+/** Examines the servers, files and addresses that a gateway depends on, and prints advice for each fault. */
 export async function doctor(invocation: Invocation, io: Io): Promise<number> {
   const { config, json } = valuesOf([doctorGroup], invocation.options)
   const given = invocation.options.get('target-uri')
@@ -32,6 +32,6 @@ export async function doctor(invocation: Invocation, io: Io): Promise<number> {
   const paint = painter(io.stdout, io.env)
   const code = findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.ok
   await new Promise((written) => io.stdout.write(`${findingsText(findings, json, paint)}\n`, written))
-  // What some plugin's examination left open must not keep the process here.
+  // A handle that an examination left open must not keep the process alive.
   return io.exit?.(code) ?? code
 }

@@ -5,22 +5,22 @@ import { hidden } from '../../config/hidden.js'
 import type { Io } from '../../io.js'
 import type { ScopeChecks } from './checks.js'
 
-/** Who sent a request, as far as somebody was asked; or nobody, as it was refused. */
+/** The identity of the caller, undefined when no authenticator was configured; or a refusal. */
 export type Caller = { readonly identity: Identity | undefined } | 'refused'
 
-/** Prints what each authenticator of a scope says of the token, or of a request without one. */
+/** Prints the verdict of each authenticator of a scope on the token, or on a request without one. */
 export async function authenticated(
   report: Report,
   { authenticators, request }: ScopeChecks,
   token: string | undefined,
 ): Promise<Caller> {
   if (authenticators.length === 0) {
-    report.print('nobody is asked for credentials')
+    report.print('no credentials are required')
     return { identity: undefined }
   }
   if (token !== undefined && !isWellFormed(token)) {
     report.print(
-      'refused before any provider is asked (format): a token has letters, digits, - . _ ~ + / and = only, 16 KiB at most',
+      'refused before any provider is asked (format): a token has only letters, digits, - . _ ~ + / and =, and at most 16 KiB',
     )
     return 'refused'
   }
@@ -64,13 +64,13 @@ async function identityBy(
   const accepted = 'identity' in verdict
   const why = explained === undefined && !isOpen ? ', and does not explain why' : ''
   report.print(`${heading}: ${accepted ? 'accepts it' : `refuses it (${verdict.rejection.cause})`}${why}`)
-  report.findings(explained?.findings ?? (isOpen && accepted ? NOBODY_ASKED : []))
+  report.findings(explained?.findings ?? (isOpen && accepted ? OPEN_FINDINGS : []))
   return accepted ? verdict.identity : undefined
 }
 
-const NOBODY_ASKED = [{ about: 'mode', holds: true, detail: 'nobody is asked for credentials' }]
+const OPEN_FINDINGS = [{ about: 'mode', holds: true, detail: 'no credentials are required' }]
 
-/** What the command prints, line by line. */
+/** The output of the command, line by line. */
 export class Report {
   constructor(private readonly io: Io) {}
 
@@ -78,7 +78,7 @@ export class Report {
     this.io.stdout.write(`${hidden.text(line)}\n`)
   }
 
-  /** A line for each, what does not hold in red. */
+  /** Prints a line for each finding; a finding that does not hold is red. */
   findings(findings: readonly Finding[]): void {
     const paint = painter(this.io.stdout, this.io.env)
     const width = Math.max(...findings.map(({ about }) => about.length), 0)

@@ -4,21 +4,21 @@ import { bearerCredentials } from 'sallyport/toolkit'
 import { withPart } from '../../config/part-of-list.js'
 import type { Located } from '../../config/result.js'
 
-/** What judges the requests of one scope, each in order. */
+/** The authenticators and policies of one scope, in their order. */
 export interface ScopeChecks {
   readonly scope: string
   readonly authenticators: readonly Authenticator[]
   readonly policies: readonly Policy[]
-  /** A request to the scope from this machine, with a token if there is one, and without a body. */
+  /** Makes a request to the scope from this machine, with or without a token, and without a body. */
   readonly request: (token?: string) => Promise<FastifyRequest>
 }
 
-/** Boots the authenticators and policies of a list, and nothing else of it; stops them when `work` is done. */
+/** Boots only the authenticators and policies of a list, and stops them when `work` is done. */
 export function withChecks<T>(
   list: Located<List>,
   work: (scopes: readonly ScopeChecks[]) => Promise<T>,
 ): Promise<T> {
-  const part = { name: 'explain', take: checksOf, capabilities: [Authenticator, IssuerMetadata, Policy] }
+  const part = { name: 'explain', read: checksOf, capabilities: [Authenticator, IssuerMetadata, Policy] }
   return withPart(list, part, (scopes) => work(scopes.map((checks) => checks())))
 }
 
@@ -29,20 +29,20 @@ function checksOf(gateway: Gateway): () => ScopeChecks {
   return () => ({ scope, authenticators: authenticators(), policies: policies(), request })
 }
 
-/** Makes requests of Fastify, which policies look at. */
+/** Makes Fastify requests for the policies. */
 function requests({ http, root, scope }: Gateway): ScopeChecks['request'] {
-  let taken: FastifyRequest | undefined
-  // Nobody else can call it: no port is opened.
+  let made: FastifyRequest | undefined
+  // No client can call this route: no port is open.
   http.post('/*', { config: { public: true } }, async (request) => {
-    taken = request
+    made = request
     return {}
   })
   return async (token) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const { statusCode } = await root.inject({ method: 'POST', url: `${scope}/`, headers })
-    if (taken === undefined) throw new Error(`no request could be made here (${statusCode})`)
-    taken.isOpen = false
-    if (token !== undefined) taken.credentials = bearerCredentials(token)
-    return taken
+    if (made === undefined) throw new Error(`no request could be made here (${statusCode})`)
+    made.isOpen = false
+    if (token !== undefined) made.credentials = bearerCredentials(token)
+    return made
   }
 }

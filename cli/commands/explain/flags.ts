@@ -5,7 +5,7 @@ export const explainCommand = {
   name: 'explain',
   summary: 'Explain why a token is accepted or refused, and what its caller may do',
   description:
-    'Checks a token against the providers of a configuration file, as the gateway would, and prints what each of them checked. With a tool, a prompt, a resource or a method it goes on to the policies, and prints which rule decides. The token comes from standard input or a file, since other users of this machine can see a command line; where nobody is asked for one, none is read, and the anonymous caller is judged. Policies see a request from this machine. The exit code is 1 when the token is refused, or the call denied.',
+    'Checks a token against the providers of a configuration file, as the gateway would, and prints what each provider checked. With a tool, a prompt, a resource or a method it also asks the policies, and prints which rule decides. The token comes from standard input or a file, since other users of this machine can see a command line; if no provider requires a token, explain reads none and judges the anonymous caller. Policies see a request from this machine. The exit code is 1 when a provider refuses the token, or a policy denies the call.',
   positionals: [],
   groups: general(
     { ...configFile, required: true },
@@ -22,7 +22,7 @@ export const explainCommand = {
       name: 'method',
       type: 'string',
       placeholder: 'METHOD',
-      help: 'The method of the call; by default the one that uses, gets or reads what is named',
+      help: 'The method of the call; by default the one that calls the tool, gets the prompt or reads the resource',
     },
   ),
   examples: [

@@ -4,9 +4,9 @@ import type { Report } from './authentication.js'
 import type { ScopeChecks } from './checks.js'
 
 /** Milliseconds that one policy may take. */
-const PATIENCE = 15_000
+const POLICY_TIMEOUT = 15_000
 
-/** Prints what each policy of a scope says of a call, and returns whether all of them allow it. */
+/** Prints the decision of each policy of a scope on a call, and returns whether all policies allow it. */
 export async function judged(
   report: Report,
   { policies, request }: ScopeChecks,
@@ -32,7 +32,7 @@ export async function judged(
   return denials.length === 0
 }
 
-/** How one policy judges; one that fails denies, as at the gate. */
+/** The denial of one policy, if it denies; a policy that fails denies, as in a running gateway. */
 async function denialBy(
   report: Report,
   heading: string,
@@ -48,7 +48,7 @@ async function denialBy(
     )
     report.findings((await inTime(policy.explain?.(question))) ?? [])
   } catch (error) {
-    report.print(`${heading}: fails, and what it cannot judge is denied: ${messageOf(error)}`)
+    report.print(`${heading}: fails, so the call is denied: ${messageOf(error)}`)
     return { allowed: false, reason: 'a policy failed' }
   }
   return judgement.allowed ? undefined : judgement
@@ -67,7 +67,11 @@ async function printListed(
 }
 
 const inTime = <T>(answer: T | Promise<T>): Promise<T> =>
-  within(PATIENCE, Promise.resolve(answer), () => new Error(`no answer within ${PATIENCE / 1000} s`))
+  within(
+    POLICY_TIMEOUT,
+    Promise.resolve(answer),
+    () => new Error(`no answer within ${POLICY_TIMEOUT / 1000} s`),
+  )
 
 /** A call as a client would make it. */
 export interface AskedCall {

@@ -12,7 +12,7 @@ import { type ScopeChecks, withChecks } from './checks.js'
 import { explainCommand } from './flags.js'
 import { type AskedCall, askedCall, judged } from './judgement.js'
 
-/** Checks a token against every provider of a file, and a call against every policy, and prints what each of them checked. */
+/** Checks a token against every provider of a file, and a call against every policy, and prints each check. */
 export async function explain({ options, environment }: Invocation, io: Io): Promise<number> {
   const { config, tokenFile, ...flags } = valuesOf(explainCommand.groups, options)
   const result = await readList(config, environment)
@@ -22,7 +22,7 @@ export async function explain({ options, environment }: Invocation, io: Io): Pro
 
   const report = new Report(io)
   return withChecks(result, async (scopes) => {
-    const checked = concerned(scopes, asked.call)
+    const checked = scopesToCheck(scopes, asked.call)
     const read: ReadToken = needsToken(checked, asked.call, tokenFile)
       ? await readToken(tokenFile, io)
       : { token: undefined }
@@ -41,13 +41,13 @@ export async function explain({ options, environment }: Invocation, io: Io): Pro
   })
 }
 
-/** A list can have all its authenticators, and all its policies, in its scopes. */
-function concerned(scopes: readonly ScopeChecks[], call: AskedCall | undefined): readonly ScopeChecks[] {
+/** The scopes to check: those with policies when a call is judged, otherwise those with authenticators. */
+function scopesToCheck(scopes: readonly ScopeChecks[], call: AskedCall | undefined): readonly ScopeChecks[] {
   const judging = call === undefined ? [] : scopes.filter(({ policies }) => policies.length > 0)
   return judging.length > 0 ? judging : scopes.filter(({ authenticators }) => authenticators.length > 0)
 }
 
-/** Where nobody is asked for credentials, the anonymous caller is judged. */
+/** False when every authenticator is open: then the anonymous caller is judged. */
 function needsToken(
   scopes: readonly ScopeChecks[],
   call: AskedCall | undefined,
@@ -74,7 +74,7 @@ async function readToken(file: string | undefined, { stdin }: Io): Promise<ReadT
   const place = file ?? 'standard input'
   try {
     const written = (file === undefined ? await text(stdin) : await readFile(file, 'utf8')).trim()
-    // Pasted with its header, as in the log of a client.
+    // A user may paste the whole header, such as from the log of a client.
     const token = written.replace(/^(?:authorization:\s*)?bearer\s+/i, '')
     return token === '' ? { problem: { place, message: 'a token is expected, and it is empty' } } : { token }
   } catch (error) {

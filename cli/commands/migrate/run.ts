@@ -7,13 +7,13 @@ import { readList } from '../../config/read-list.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { endOnceSaid, exitCode, printable, printError, printProblems } from '../../terminal.js'
+import { exitAfterFlush, exitCode, printable, printError, printProblems } from '../../terminal.js'
 import { migrateCommand } from './flags.js'
 
-/** Milliseconds that one plugin may take: a database that is silent must not hold up a rollout for ever. */
-const PATIENCE = 30_000
+/** Milliseconds for one plugin: a database that does not respond must not block a rollout for ever. */
+const PLUGIN_TIMEOUT = 30_000
 
-/** Brings what the plugins of a file store outside to the level of this version. */
+/** Updates the database tables of a file's plugins to this version. */
 export async function migrate({ options, environment }: Invocation, io: Io): Promise<number> {
   const { config, debug } = valuesOf(migrateCommand.groups, options)
   const checked = await planOf(await readList(config, environment))
@@ -21,29 +21,29 @@ export async function migrate({ options, environment }: Invocation, io: Io): Pro
 
   const { plan, folder } = checked
   const stopped = new AbortController()
-  // In a container it is process 1, which no signal ends by itself.
+  // In a container the command is process 1, which ignores signals without a listener.
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     io.signals.once(signal, () => stopped.abort(new Error(`stopped by ${signal}: run it again`)))
   const code = await migrateAll(entriesOf(plan), { folder, debug, io, signal: stopped.signal })
-  // What some plugin left open must not keep the process here.
-  return endOnceSaid(code, io)
+  // A handle that a plugin left open must not keep the process alive.
+  return exitAfterFlush(code, io)
 }
 
-interface Circumstances {
+interface MigrationContext {
   readonly folder: string
   readonly debug: boolean
   readonly io: Io
   readonly signal: AbortSignal
-  readonly patience?: number
+  readonly timeout?: number
 }
 
 /**
- * One plugin after the other, since several may use the same tables. A wrong configuration of one keeps nothing from the
- * others; after another failure, such as a database that is silent, they are not asked.
+ * Runs one plugin after the other, since several may use the same tables. After a wrong configuration of one plugin
+ * the others still run; after another failure, such as a database that does not respond, they do not.
  */
 export async function migrateAll(
   entries: readonly PlannedEntry[],
-  { debug, io, ...circumstances }: Circumstances,
+  { debug, io, ...context }: MigrationContext,
 ): Promise<number> {
   const asked = entries.filter(({ plugin }) => plugin.migrate !== undefined)
   const print = (line: string): void => void io.stdout.write(`${printable(hidden.text(line))}\n`)
@@ -52,10 +52,10 @@ export async function migrateAll(
   for (const entry of asked) {
     for (const secret of entry.secrets) hidden.add(secret)
     try {
-      const done = await migrateEntry(entry, circumstances)
+      const done = await migrateEntry(entry, context)
       for (const line of done.length > 0 ? done : ['nothing to do']) print(`${entry.id}: ${line}`)
     } catch (error) {
-      const failure = circumstances.signal.aborted ? error : stepFailure(entry, 'migrate', error)
+      const failure = context.signal.aborted ? error : stepFailure(entry, 'migrate', error)
       code = Math.max(code, await printError(failure, io, debug))
       if (!(failure instanceof ConfigError)) break
     }
@@ -65,13 +65,14 @@ export async function migrateAll(
 
 async function migrateEntry(
   { plugin, options }: PlannedEntry,
-  { folder, signal: stopped, patience = PATIENCE }: Omit<Circumstances, 'debug' | 'io'>,
+  { folder, signal: stopped, timeout = PLUGIN_TIMEOUT }: Omit<MigrationContext, 'debug' | 'io'>,
 ): Promise<readonly string[]> {
-  const late = (): Error => new Error(`it was not done within ${patience / 1000} s, and was given up`)
-  const signal = AbortSignal.any([stopped, AbortSignal.timeout(patience)])
+  const late = (): Error =>
+    new Error(`it did not finish within ${timeout / 1000} s, and migrate stopped waiting`)
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(timeout)])
   const path = pathsFrom(folder)
-  // The plugin gets what its own schema returned, which is what its `migrate` is typed for.
+  // The options come from the plugin's own schema, so they have the type that its `migrate` expects.
   const work = async (): Promise<readonly string[]> =>
     plugin.migrate?.({ path, signal }, options as never) ?? []
-  return within(patience, work(), late, stopped)
+  return within(timeout, work(), late, stopped)
 }

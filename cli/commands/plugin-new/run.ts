@@ -23,7 +23,7 @@ export async function pluginNew({ options, positionals: [name = ''] }: Invocatio
   }
   const files = Object.entries(pluginFiles(name, kind))
   try {
-    // Not recursive: a folder that is there already is not written into.
+    // Not recursive: an existing folder is an error.
     await mkdir(name)
     await writeAll(name, files)
   } catch (error) {
@@ -34,7 +34,7 @@ export async function pluginNew({ options, positionals: [name = ''] }: Invocatio
   return exitCode.ok
 }
 
-/** All of them or none: what is half written would stand in the way of another attempt. */
+/** Writes all files or none: half a folder would block another attempt. */
 async function writeAll(folder: string, files: readonly (readonly [string, string])[]): Promise<void> {
   try {
     for (const [file, text] of files) await writeFile(join(folder, file), text, { flag: 'wx' })

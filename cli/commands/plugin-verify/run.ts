@@ -12,7 +12,7 @@ import { findingsText } from '../../tools/findings/report.js'
 import { verifyPlugin } from '../../tools/verify/verify.js'
 import { pluginVerifyCommand } from './flags.js'
 
-/** Checks a plugin against its contract, and prints what it violates with advice. */
+/** Checks a plugin against its contract, and prints each violation with advice. */
 export async function pluginVerify(
   { options, environment, positionals: [path = ''] }: Invocation,
   io: Io,
@@ -29,7 +29,7 @@ export async function pluginVerify(
   }
   const findings = await verifyPlugin({
     file,
-    // As the paths in a file of settings.
+    // Paths are relative to the file of options, as in a configuration file.
     folder: read?.document?.folder ?? dirname(file),
     about: path,
     options: isJsonObject(value) ? value : undefined,
@@ -38,7 +38,7 @@ export async function pluginVerify(
   return findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.ok
 }
 
-/** Of a folder, the file that its package.json exports. */
+/** The file that the package.json of a folder exports; any other path as it is. */
 async function entryOf(path: string): Promise<string> {
   const folder = await stat(path).then(
     (facts) => facts.isDirectory(),

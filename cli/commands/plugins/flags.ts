@@ -5,7 +5,7 @@ export const pluginsCommand = {
   name: 'plugins',
   summary: 'List the plugins that a file may name, with their options',
   description:
-    'Lists the built-in plugins, and with --config those that a file names, each with its version, API level and options. With a name it prints everything about one.',
+    'Lists the built-in plugins, and with --config those that a file names, each with its version, API level and options. With a name it prints all details of one plugin.',
   positionals: [{ name: 'NAME', help: 'one plugin, as `use` names it' }],
   groups: general(configFile, asJson),
   examples: [

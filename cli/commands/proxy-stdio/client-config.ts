@@ -1,5 +1,5 @@
 import { formatHostPort } from '#core/toolkit/host-port.js'
-import { fromHere } from '../../config/further-uses.js'
+import { fromWorkingFolder } from '../../config/plugin-flag.js'
 import { environmentNames } from '../../line/environment.js'
 import type { Invocation, Option, ResolvedOption } from '../../line/option.js'
 
@@ -43,8 +43,8 @@ function textsOf(option: Option, resolved: ResolvedOption | undefined): string[]
   const value = resolved?.value
   if (value === undefined || value === false) return []
   if (value === true) return ['']
-  // The client starts the command in another folder.
-  const written = (text: string): string => `=${fromHere(option, text)}`
+  // Absolute, since the client starts the command in another folder.
+  const written = (text: string): string => `=${fromWorkingFolder(option, text)}`
   if (Array.isArray(value)) {
     return value.map((item) => (typeof item === 'string' ? written(item) : `=${item.name}=${item.value}`))
   }

@@ -7,14 +7,14 @@ const printClientConfig: Option = {
   name: 'print-client-config',
   type: 'boolean',
   flagOnly: true,
-  help: 'Print what to write into the configuration of common clients, and stop',
+  help: 'Print the configuration for common clients, and stop',
 }
 
 export const proxyStdioCommand: CommandDefinition = {
   name: 'proxy stdio',
   summary: 'Be an MCP server on standard input and output, in front of a remote one',
   description:
-    'For clients that can only start a command. Every message goes to the target and back as it is, with the credential that the flags give. Nothing but the protocol is written to standard output.',
+    'For clients that can only start a command. Every message goes to the target and back unchanged, with the credential that the flags give. Only the protocol is written to standard output.',
   positionals: [{ ...serverName, help: 'a name for the server, shown in logs' }],
   groups: presetGroups(
     [

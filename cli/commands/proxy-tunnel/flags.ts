@@ -4,7 +4,7 @@ import type { CommandDefinition } from '../../line/option.js'
 import { presetGroups } from '../../line/shared-flags.js'
 import { serverName } from '../proxy/flags.js'
 
-// In front of a tunnel it has another meaning.
+// Behind a tunnel the flag opens the proxy to the internet.
 const help = 'Accept anybody on the internet, instead of --oidc-issuer'
 
 const [general, ...others] = proxyTable.map(
@@ -20,7 +20,7 @@ export const proxyTunnelCommand: CommandDefinition = {
   name: 'proxy tunnel',
   summary: 'Forward to one MCP server, reachable from outside through a tunnel',
   description:
-    'The same proxy, reachable from outside through a reverse forward by ssh, or through any tunnel client that you have. Its public URL is in the ready line and in the discovery metadata. A lost tunnel is opened again; it ends with the proxy. Callers need a token, unless --allow-unauthenticated is given.',
+    'The same proxy, reachable from outside through a reverse forward by ssh, or through any tunnel client that you have. The ready line and the discovery metadata show its public URL. The proxy opens a lost tunnel again, and closes it when the proxy ends. Callers need a token, unless --allow-unauthenticated is given.',
   positionals: [serverName],
   groups: presetGroups([general ?? tunnelGroup, tunnelGroup, ...others]),
   readsFile: true,

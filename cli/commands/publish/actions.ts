@@ -9,7 +9,7 @@ import {
   versionsIn,
 } from './registry-client.js'
 
-/** A document that was checked here. */
+/** A document that this command has checked. */
 export interface CheckedDocument {
   readonly name: string
   readonly version: string
@@ -17,15 +17,15 @@ export interface CheckedDocument {
 }
 
 const isDone = ({ status }: Answer): boolean => status >= 200 && status < 300
-// Asking on would say the same again.
+// Further requests would have the same result.
 const isFinal = ({ status }: Answer): boolean => status === 401 || status === 429 || status >= 500
 const refused = (answer: Answer): Outcome => ({ result: 'refused', ...refusalOf(answer) })
 
-/** Something else is there: whatever it answers, nothing was published. */
+/** The server at the URL is no registry: even with a status of success, nothing was published. */
 const noRegistry = (answer: Answer): Answer => ({
   ...answer,
   status: 404,
-  body: { error_description: 'what is there answers as no registry does' },
+  body: { error_description: 'the server there does not answer as a registry does' },
 })
 
 const answer404 = (answer: Answer, error: string, error_description: string): Answer => ({
@@ -35,19 +35,19 @@ const answer404 = (answer: Answer, error: string, error_description: string): An
 })
 const noSuchRegistry = (answer: Answer): Answer =>
   answer404(answer, 'registry_unknown', 'there is no registry at this URL')
-const notTaken = (answer: Answer): Answer =>
-  answer404(answer, 'publications_not_taken', 'this registry takes no publications')
+const noPublications = (answer: Answer): Answer =>
+  answer404(answer, 'publications_not_taken', 'this registry accepts no publications')
 const notPublished = (answer: Answer, named: string): Answer =>
   answer404(answer, 'version_unknown', `nothing is published as ${named}`)
 
-/** A registry says 404 of a version that it does not have, of what it does not take, and of itself where there is none. */
+/** Finds the reason of a 404: an unknown version, a registry without publications, or no registry at this URL. */
 async function reasonOf404(registry: RegistryClient, answer: Answer, ifThere: Answer): Promise<Answer> {
   const isThere = await registry.isThere()
   if (isThere === undefined) return answer
   return isThere ? ifThere : noSuchRegistry(answer)
 }
 
-/** Publishes a document, and says what that changed. */
+/** Publishes a document, and returns what changed. */
 export async function publishDocument(
   registry: RegistryClient,
   { name, version, bytes }: CheckedDocument,
@@ -56,7 +56,7 @@ export async function publishDocument(
   if (isFinal(earlier)) return refused(earlier)
   const answer = await registry.publish(bytes)
   const published = isDone(answer) ? versionIn(answer.body) : undefined
-  if (answer.status === 404) return refused(await reasonOf404(registry, answer, notTaken(answer)))
+  if (answer.status === 404) return refused(await reasonOf404(registry, answer, noPublications(answer)))
   if (published?.name !== name || published.version !== version)
     return refused(isDone(answer) ? noRegistry(answer) : answer)
   const before = latestIn(earlier)
@@ -70,13 +70,13 @@ export async function publishDocument(
   }
 }
 
-/** Says what publishing would do, and changes nothing. */
+/** Returns what publishing would change, and changes nothing. */
 export async function planDocument(
   registry: RegistryClient,
   { name, version, bytes }: CheckedDocument,
 ): Promise<Outcome> {
   const judged = await registry.validate(bytes)
-  if (judged.status === 404) return refused(await reasonOf404(registry, judged, notTaken(judged)))
+  if (judged.status === 404) return refused(await reasonOf404(registry, judged, noPublications(judged)))
   if (!isDone(judged)) return refused(judged)
   const { data } = validation.safeParse(judged.body)
   if (data === undefined) return refused(noRegistry(judged))
@@ -87,7 +87,7 @@ export async function planDocument(
     const error_description = `version ${version} of ${name} is there already`
     return refused({ ...same, status: 409, body: { error: 'version_exists', error_description } })
   }
-  // A document is judged whichever registry the URL names.
+  // `validate` works even when the URL names no registry.
   const latest = await registry.version(name, 'latest')
   if (latest.status === 404 && (await registry.isThere()) === false) return refused(noSuchRegistry(latest))
   return {
@@ -109,16 +109,16 @@ const ISSUES = 'the registry finds issues in the document'
 const validation = z.looseObject({ valid: z.boolean() })
 const changeAnswer = z.object({ updatedCount: z.number() })
 
-/** The status that somebody asks for. */
+/** A requested change of status. */
 export interface StatusRequest {
   readonly name: string
-  /** Of all versions without it. */
+  /** Undefined for all versions. */
   readonly version: string | undefined
   readonly status: string
   readonly message: string | undefined
 }
 
-/** Sets the status of what was published, and says of which versions it changed. */
+/** Sets the status of published versions, and returns which versions changed. */
 export async function changeStatus(
   registry: RegistryClient,
   { name, version, status, message }: StatusRequest,
@@ -138,16 +138,16 @@ export async function changeStatus(
   if (changed === undefined) return refused(noRegistry(answer))
   const after = new Map(changed.map((each) => [each.version, each.status]))
   const { updatedCount = 0 } = changeAnswer.safeParse(answer.body).data ?? {}
-  const hasUntold = updatedCount > changed.length
+  const isShortened = updatedCount > changed.length
   const versions = found.map((each) => ({
     ...{ version: each.version, before: each.status },
-    // Of very many a registry shows the newest alone. All of them have the status then.
-    after: after.get(each.version) ?? (hasUntold ? status : each.status),
+    // Of very many versions a registry shows only the newest. Then all versions have the status.
+    after: after.get(each.version) ?? (isShortened ? status : each.status),
   }))
   return { result: 'changed', name, versions }
 }
 
-/** What an answer has of a name, or its one version; undefined when it is about anything else. */
+/** The versions of a name in an answer, or the one version; undefined when the answer describes anything else. */
 function versionsOf(
   { body }: Answer,
   name: string,

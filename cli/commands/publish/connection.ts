@@ -9,9 +9,9 @@ import { type Located, mapped, type Result } from '../../config/result.js'
 import { withBooted } from '../../config/with-booted.js'
 import { createRunLog, type Io } from '../../io.js'
 import type { ResolvedOptions } from '../../line/option.js'
-import { connectionFlags, PATIENCE, signInFlags } from './flags.js'
+import { connectionFlags, SIGN_IN_TIMEOUT, signInFlags } from './flags.js'
 
-/** What asks the registry: the outer half of a proxy, with a login or with the token of a file. */
+/** The list that sends requests to the registry: the outgoing part of a proxy, with a login or the token of a file. */
 export function connectionTo(
   registry: URL,
   tokenFile: string | undefined,
@@ -34,7 +34,7 @@ export function connectionTo(
     value: {
       targetUri: registry.href,
       ...(signsIn
-        ? { remoteAuth: true, remoteAuthTimeout: PATIENCE }
+        ? { remoteAuth: true, remoteAuthTimeout: SIGN_IN_TIMEOUT }
         : { remoteAuthBearerTokenFile: tokenFile }),
       ...Object.fromEntries(given.map(({ key, value }) => [key, value])),
     },
@@ -44,17 +44,17 @@ export function connectionTo(
     ),
     locate: ([key = '']: readonly (string | number)[]) => places.get(String(key)) ?? flagOf(String(key)),
   }
-  return mapped(resolveSettings(ProxySettings, written, signsIn ? [] : flagsInVain(options)), client)
+  return mapped(resolveSettings(ProxySettings, written, signsIn ? [] : unusedFlagProblems(options)), client)
 }
 
-// A variable may be there for another program.
-const flagsInVain = (options: ResolvedOptions): Problem[] =>
+// Only flags: a variable may be set for another program.
+const unusedFlagProblems = (options: ResolvedOptions): Problem[] =>
   signInFlags.flatMap(({ name }) => {
     const message = 'cannot be combined with --token-file: expected a login or a token'
     return options.get(name)?.source === 'flag' ? [{ place: `--${name}`, message }] : []
   })
 
-/** Boots what asks, and stops it when `work` is done with it. The scrubber knows the tokens until then. */
+/** Boots the list of a connection, and stops it when `work` is done. The scrubber knows the tokens until then. */
 export function connected<T>(
   { settings, folder, locate, secrets }: Located<List>,
   io: Io,
@@ -63,13 +63,13 @@ export function connected<T>(
 ): Promise<T> {
   const scrubber = new LogScrubber()
   for (const secret of secrets) scrubber.add(secret)
-  // What fails is in the answers, which are printed.
+  // Not logged: the command prints the answers, which hold the failures.
   const log = createRunLog(io, { level: debug ? 'debug' : 'silent', scrubber })
   const context = { catalogue: catalogueOn(io), folder, locate, log, scrubber }
-  const taker = { name: 'publish', take: ({ dispatch }: Gateway) => dispatch }
+  const reader = { name: 'publish', read: ({ dispatch }: Gateway) => dispatch }
   return withBooted(
-    (taking) => [taking, ...settings],
-    taker,
+    (entry) => [entry, ...settings],
+    reader,
     context,
     ([dispatch]) => work(dispatch, scrubber),
   )

@@ -14,25 +14,25 @@ const [own, everywhere] = general(
     type: 'choice',
     choices: ['active', 'deprecated', 'deleted'],
     flagOnly: true,
-    help: 'Publish nothing, but set the status of NAME@VERSION, or of all versions of NAME',
+    help: 'Publish nothing; set the status of NAME@VERSION, or of all versions of NAME',
   },
   {
     name: 'message',
     type: 'string',
     flagOnly: true,
-    help: 'With --status: the reason, for those who read the registry',
+    help: 'With --status: the reason, for readers of the registry',
   },
   {
     name: 'dry-run',
     type: 'boolean',
     flagOnly: true,
-    help: 'Change nothing: check the file here and at the registry, and say what would change',
+    help: 'Change nothing: check the file here and at the registry, and print what would change',
   },
   {
     name: 'token-file',
     type: 'string',
     placeholder: 'FILE',
-    help: 'File that holds a token for the registry, such as in a pipeline; nobody signs in then',
+    help: 'File that holds a token for the registry, such as in a pipeline, instead of signing in',
   },
   asJson,
 )
@@ -40,20 +40,20 @@ const [own, everywhere] = general(
 /** The groups whose values have types. */
 export const ownGroups = [own, everywhere] as const
 
-const NOT_HERE: readonly string[] = ['remote-auth', 'remote-auth-scope-param-name']
+const OMITTED_FLAGS: readonly string[] = ['remote-auth', 'remote-auth-scope-param-name']
 
-/** Milliseconds that a person has for signing in, unless the flag says otherwise. */
-export const PATIENCE = 600_000
+/** Milliseconds that a person has for signing in, without the flag. */
+export const SIGN_IN_TIMEOUT = 600_000
 
-const patience: Partial<Option> = {
+const signInTimeout: Partial<Option> = {
   default: '10m',
   help: 'How long to wait for the person who signs in',
 }
 
-/** The flags by which the proxy signs in: here nobody has to turn that on, and a person is waited for. */
+/** The flags by which the proxy signs in. Here sign-in is always on, and its timeout is longer. */
 export const signInFlags: readonly Option[] = oauth.options
-  .filter(({ name }) => !NOT_HERE.includes(name))
-  .map((option) => ({ ...option, ...(option.name === 'remote-auth-timeout' && patience) }))
+  .filter(({ name }) => !OMITTED_FLAGS.includes(name))
+  .map((option) => ({ ...option, ...(option.name === 'remote-auth-timeout' && signInTimeout) }))
 
 export const connectionFlags: readonly Option[] = [...targetTls, ...plainHttp]
 
@@ -61,7 +61,7 @@ export const publishCommand: CommandDefinition = {
   name: 'publish',
   summary: 'Publish a server.json to a registry, or set the status of what was published',
   description:
-    'Checks the file as validate does, signs in where the registry asks for it, publishes, and prints what changed. It signs in as proxy --remote-auth does, in a browser or with --remote-auth-device on another device, and keeps the login where the proxy keeps it: the next time nobody is asked. With --status it deprecates, withdraws or restores what was published. The exit code is 0 when it is done, 1 when the file has issues, the registry refuses or is not reached, and 2 when the command line is wrong.',
+    'Checks the file as validate does, signs in where the registry asks for it, publishes, and prints what changed. It signs in as proxy --remote-auth does, in a browser or with --remote-auth-device on another device, and stores the login where the proxy stores it: the next run needs no sign-in. With --status it deprecates, withdraws or restores published versions. The exit code is 0 on success, 1 when the file has issues, the registry refuses or cannot be reached, and 2 when the command line is wrong.',
   positionals: [
     {
       name: 'FILE',

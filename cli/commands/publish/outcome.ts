@@ -6,10 +6,10 @@ import { exitCode, printable } from '../../terminal.js'
 import { issueLine } from '../validate/issue-line.js'
 import { type RegistryRefusal, refusalLines } from './refusal.js'
 
-/** What became of a command, as `--json` prints it. */
+/** The outcome of a command, as `--json` prints it. */
 export type Outcome = Published | StatusChanged | Refused | Invalid
 
-/** The document was refused here, and nobody was asked. */
+/** This command refused the document, and sent no request. */
 interface Invalid {
   readonly result: 'invalid'
 }
@@ -19,7 +19,7 @@ interface Published {
   readonly name: string
   readonly version: string
   readonly status: string
-  /** What `latest` names: null where nothing, missing where it is not known. */
+  /** The version that `latest` names: null for none, missing when it is not known. */
   readonly latest: { readonly before?: string | null; readonly now?: string | null }
   readonly url: string
 }
@@ -45,7 +45,7 @@ interface Found {
   readonly issues: readonly LocatedIssue[]
 }
 
-/** Prints what changed to stdout, and why nothing did to stderr; issues as `validate` does. A registry may tell a token. */
+/** Prints changes to stdout, a refusal to stderr, and issues as `validate` does. A registry may echo a token. */
 export function printOutcome(
   outcome: Outcome,
   { file, issues }: Found,
@@ -55,7 +55,7 @@ export function printOutcome(
 ): number {
   const { result } = outcome
   const print = (stream: Output, lines: readonly string[]): void => {
-    // What a registry says may hold anything.
+    // Text from a registry may hold any character.
     const shown = lines.map((line) => printable(scrubber.text(hidden.text(line))))
     stream.write(shown.map((line) => `${line}\n`).join(''))
   }

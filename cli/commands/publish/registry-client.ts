@@ -2,11 +2,11 @@ import type { Dispatch } from 'sallyport'
 import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-/** What a registry, or the connection to it, answered. */
+/** The answer of a registry, or of the gateway in front of it. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
-  /** Seconds, where it says when to try again. */
+  /** Seconds, if the answer has Retry-After. */
   readonly retryAfter: number | undefined
 }
 
@@ -17,7 +17,7 @@ const serverAnswer = z.object({
   _meta: z.object({ [OFFICIAL]: official }),
 })
 
-/** A version as a registry answers it. */
+/** A version in the answer of a registry. */
 export interface ServedVersion {
   readonly name: string
   readonly version: string
@@ -45,17 +45,17 @@ const versionsPage = z.object({
 
 const encoded = encodeURIComponent
 
-/** Bytes of an answer: many times a version with its document, and all versions of a server with theirs. */
-const MOST = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024, pages: 1_000 }
+/** Limits of an answer: bytes of one version, bytes of a list of versions, and pages of a list. */
+const LIMITS = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024, pages: 1_000 }
 
-/** Asks the API of a registry, through a list that signs in to it. */
+/** Sends requests to the API of a registry, through a list that signs in to it. */
 export class RegistryClient {
   constructor(
     private readonly dispatch: Dispatch,
     private readonly api: URL,
   ) {}
 
-  /** Where a version is served. */
+  /** The URL of a version. */
   urlOf(name: string, version: string): string {
     return `${this.api.href}${pathOf(name, version)}`
   }
@@ -68,48 +68,48 @@ export class RegistryClient {
     return this.ask('POST', '/validate', { payload: document })
   }
 
-  /** A version, also a deleted one; `latest` is one that is not. */
+  /** A version, also a deleted one; `latest` is never a deleted one. */
   version(name: string, version: string): Promise<Answer> {
     const deleted = version === 'latest' ? '' : '?include_deleted=true'
     return this.ask('GET', pathOf(name, version) + deleted)
   }
 
-  /** All versions of a server, of which a registry gives so many bytes at once. */
+  /** All versions of a server, from all pages. */
   async versions(name: string): Promise<Answer> {
     const servers: unknown[] = []
     const seen = new Set<string>()
     for (let cursor: string | undefined = ''; ; seen.add(cursor)) {
       const query: string = cursor === '' ? '' : `&cursor=${encoded(cursor)}`
       const path = `/servers/${encoded(name)}/versions?include_deleted=true${query}`
-      const answer = await this.ask('GET', path, { most: MOST.list })
+      const answer = await this.ask('GET', path, { maxBytes: LIMITS.list })
       const page = versionsPage.safeParse(answer.body).data
       if (answer.status !== 200 || page === undefined) return answer
       servers.push(...page.servers)
       cursor = page.metadata?.nextCursor
       if (cursor === undefined || cursor === '') return { ...answer, body: { servers } }
-      if (seen.has(cursor) || seen.size === MOST.pages)
-        return { ...answer, status: 502, body: { error_description: 'its list of versions has no end' } }
+      if (seen.has(cursor) || seen.size === LIMITS.pages)
+        return { ...answer, status: 502, body: { error_description: 'its list of versions does not end' } }
     }
   }
 
-  /** Whether there is a registry; undefined when that cannot be found out. */
+  /** Whether the URL names a registry; undefined when the answer does not show it. */
   async isThere(): Promise<boolean | undefined> {
     const { status } = await this.ask('GET', '/servers?limit=1')
     return status === 404 ? false : status === 200 ? true : undefined
   }
 
   setStatus(name: string, version: string | undefined, change: object): Promise<Answer> {
-    const place = version === undefined ? `/servers/${encoded(name)}` : pathOf(name, version)
-    return this.ask('PATCH', `${place}/status`, {
+    const path = version === undefined ? `/servers/${encoded(name)}` : pathOf(name, version)
+    return this.ask('PATCH', `${path}/status`, {
       payload: Buffer.from(JSON.stringify(change)),
-      most: version === undefined ? MOST.list : MOST.version,
+      maxBytes: version === undefined ? LIMITS.list : LIMITS.version,
     })
   }
 
   private async ask(
     method: 'GET' | 'POST' | 'PATCH',
     path: string,
-    { payload, most = MOST.version }: { readonly payload?: Buffer; readonly most?: number } = {},
+    { payload, maxBytes = LIMITS.version }: { readonly payload?: Buffer; readonly maxBytes?: number } = {},
   ): Promise<Answer> {
     const response = await this.dispatch({
       method,
@@ -122,7 +122,7 @@ export class RegistryClient {
       ...(payload !== undefined && { payload }),
     })
     const retryAfter = Number(response.headers['retry-after'] ?? Number.NaN)
-    const read = await readBody(response, most)
+    const read = await readBody(response, maxBytes)
     return {
       status: 'fault' in read ? 502 : response.statusCode,
       body: 'fault' in read ? { error_description: read.fault } : parsed(read.text),
@@ -144,14 +144,14 @@ function parsed(body: string): unknown {
 
 type Response = Awaited<ReturnType<Dispatch>>
 
-/** Milliseconds for a body. Before it come the time limit of the target, and that of whoever signs in. */
-const LONGEST = 60_000
+/** Milliseconds for a body. Other timeouts limit the time before it: that of the target, and that of the sign-in. */
+const BODY_TIMEOUT = 60_000
 
-/** The body of an answer, or a sentence about why there is none: what is asked may send without end. */
+/** The body of an answer, or a sentence about its fault: a server may send endless data. */
 async function readBody(
   response: Response,
-  most: number,
-  longest = LONGEST,
+  maxBytes: number,
+  timeout = BODY_TIMEOUT,
 ): Promise<{ readonly text: string } | { readonly fault: string }> {
   const stream = response.stream()
   const chunks: Buffer[] = []
@@ -160,16 +160,16 @@ async function readBody(
   const timer = setTimeout(() => {
     isLate = true
     stream.destroy()
-  }, longest)
+  }, timeout)
   try {
     for await (const chunk of stream) {
       size += chunk.length
-      if (size > most) return { fault: `its answer has more than ${most} bytes` }
+      if (size > maxBytes) return { fault: `its answer has more than ${maxBytes} bytes` }
       chunks.push(chunk)
     }
     return { text: Buffer.concat(chunks).toString() }
   } catch {
-    return { fault: isLate ? `its answer did not end within ${longest / 1000} s` : 'its answer broke off' }
+    return { fault: isLate ? `its answer did not end within ${timeout / 1000} s` : 'its answer broke off' }
   } finally {
     clearTimeout(timer)
     response.raw.res.destroy()

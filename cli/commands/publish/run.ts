@@ -5,7 +5,7 @@ import { hidden } from '../../config/hidden.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { endOnceSaid, printProblems } from '../../terminal.js'
+import { exitAfterFlush, printProblems } from '../../terminal.js'
 import { readServerFile } from '../validate/documents.js'
 import { changeStatus, planDocument, publishDocument } from './actions.js'
 import { connected, connectionTo } from './connection.js'
@@ -15,7 +15,7 @@ import { RegistryClient } from './registry-client.js'
 
 type Values = ReturnType<typeof valuesOf<typeof ownGroups>>
 
-/** What is to be done, with what was found in the file before. */
+/** The requests of this run, and the issues of the file. */
 interface Task {
   readonly file: string
   readonly issues: readonly LocatedIssue[]
@@ -40,8 +40,8 @@ export async function publish({ positionals: [named = ''], options }: Invocation
     : await connected(connection, io, debug, async (dispatch, scrubber) =>
         printOutcome(await task.run(new RegistryClient(dispatch, api.url)), task, json, io, scrubber),
       )
-  // A browser that was opened, or a terminal that was read, must not keep the process here.
-  return endOnceSaid(code, io)
+  // An open browser or a terminal must not keep the process alive.
+  return exitAfterFlush(code, io)
 }
 
 interface Misuse {
@@ -79,7 +79,7 @@ async function documentTask(file: string, action: typeof publishDocument): Promi
   return { file, issues, isRefusedHere: !valid, run }
 }
 
-/** The API of a registry, by any of the forms in which its URL is known; a sentence about what is none of them. */
+/** The API URL of a registry, from each known form of its URL; otherwise a message about the wrong form. */
 export function apiUrlOf(written: string): { readonly url: URL } | { readonly message: string } {
   const expected = 'expected the URL of a registry, such as https://registry.example.com/registry/default'
   if (/[?#]/.test(written)) return { message: `${expected}, without query and fragment` }

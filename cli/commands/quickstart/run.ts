@@ -15,7 +15,7 @@ import { basicAuthorization, createFetcher, fileFailure, isJsonObject } from 'sa
 import { stringify } from 'yaml'
 import { quickstartTable } from '#plugins/presets/quickstart/table.js'
 import { type Paint, painter } from '../../colour.js'
-import { usedFrom } from '../../config/further-uses.js'
+import { resolveUse } from '../../config/plugin-flag.js'
 import { readPreset } from '../../config/preset-settings.js'
 import { resolveSettings } from '../../config/resolve-settings.js'
 import type { Io } from '../../io.js'
@@ -26,7 +26,7 @@ import { type GatewayCommand, runGateway } from '../../run-gateway.js'
 import { printProblems } from '../../terminal.js'
 import { type TourContext, type TourStep, tour } from './tour.js'
 
-/** Runs everything at once on this machine, and prints commands to try. */
+/** Runs all parts at once on this machine, and prints commands to try. */
 export async function quickstart(invocation: Invocation, io: Io): Promise<number> {
   const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
   if ('problems' in flags) return printProblems(flags.problems, io)
@@ -42,10 +42,10 @@ export async function quickstart(invocation: Invocation, io: Io): Promise<number
   }
 }
 
-/** What every part is given, once: a reload changes the plugins beside them alone. */
+/** The settings of every part, made once: a reload changes only the added plugins. */
 type Parts = Omit<QuickstartSettings, 'plugins'>
 
-/** Where each part is. */
+/** The address of each part. */
 type Addresses = Pick<Parts, 'address' | 'internalAddress' | 'issuerAddress' | 'serverAddress'>
 
 const commandFor = (
@@ -57,8 +57,8 @@ const commandFor = (
     const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
     if ('problems' in flags) return { problems: flags.problems }
     const secrets = new Set([...flags.secrets, parts.clientSecret, parts.serverToken])
-    // The tour's list is written to another folder.
-    const plugins = flags.settings.plugins.map((row) => ({ ...row, use: usedFrom(flags.folder, row.use) }))
+    // The tour writes the list to another folder.
+    const plugins = flags.settings.plugins.map((row) => ({ ...row, use: resolveUse(flags.folder, row.use) }))
     const value = { ...parts, plugins }
     return resolveSettings(QuickstartSettings, { ...flags, secrets, value })
   },
@@ -74,12 +74,12 @@ const commandFor = (
   },
 })
 
-/** The parts, and where a second copy of them can be beside these. */
+/** The parts, and free addresses for a second copy of them. */
 async function partsFor({
   port,
 }: QuickstartFlags): Promise<{ readonly parts: Parts; readonly elsewhere: Addresses }> {
   const [free = 0, ...others] = await freePorts(8, port ?? 8080)
-  // With --port that very port is used, and the start fails when it is not free.
+  // With --port the gateway uses exactly that port, and the start fails when it is not free.
   const ports = [port === undefined || port === 0 ? free : port, ...others]
   const parts = QuickstartSettings.parse({
     ...addressesOn(ports.slice(0, 4)),
@@ -105,7 +105,7 @@ async function tourText(
 ): Promise<string> {
   const { address, internalAddress } = settings
   const resources = [`http://${address}${PLACES.registry}`, `http://${address}${PLACES.sample}/mcp`]
-  // Not the global `fetch`, which would load a second HTTP client into this start.
+  // Not the global `fetch`, which would load a second HTTP client.
   const fetcher = createFetcher({ allowPrivate: true, environment: {} })
   const [registry = '', sample = ''] = await Promise.all(
     resources.map((resource) => tokenFor(resource, settings, fetcher.fetch)),
@@ -170,7 +170,7 @@ async function freePorts(count: number, preferred: number): Promise<readonly num
   const others = await Promise.all(Array.from({ length: count - 1 }, () => listenOn(0)))
   const servers = [first, ...others].filter((server) => server !== undefined)
   const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  // Only now: a port that is released at once could be returned twice.
+  // Only now: a port that is released earlier could be returned twice.
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
   return ports
 }

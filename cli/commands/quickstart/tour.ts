@@ -2,7 +2,7 @@ import { PLACES, type QuickstartSettings } from 'sallyport/presets/quickstart'
 import { shellQuoted } from '../../program-name.js'
 
 export interface TourContext extends Pick<QuickstartSettings, 'address' | 'internalAddress'> {
-  /** How to call this program. */
+  /** The command that calls this program. */
   readonly program: string
   /** The file with the list that is running. */
   readonly list: string
@@ -11,13 +11,13 @@ export interface TourContext extends Pick<QuickstartSettings, 'address' | 'inter
   readonly tokens: { readonly registry: string; readonly sample: string }
 }
 
-/** A step of the tour: what there is to see, and the command that shows it. */
+/** A step of the tour: its description, and the command that shows it. */
 export interface TourStep {
   readonly title: string
   readonly command?: string
 }
 
-/** The commands to try, in an order in which each builds on the ones before. */
+/** The commands to try; each builds on the ones before. */
 export function tour({
   address,
   internalAddress,
@@ -47,12 +47,12 @@ export function tour({
       command: curl(['-i', servers, '-H', bearer(tokens.sample)]),
     },
     {
-      title: 'You run the gateway, so you may know why: what each provider checked.',
+      title: 'As the operator of the gateway you can see why: what each provider checked.',
       command: `printf %s ${shellQuoted(tokens.sample)} | ${program} explain --config ${shellQuoted(list)}`,
     },
     {
       title:
-        'A tool call through the proxy. The server gets your identity, and a credential of the gateway in place of yours.',
+        'A tool call through the proxy. The server gets your identity, and a credential of the gateway instead of yours.',
       command: toolCall(sample, tokens.sample),
     },
     {
@@ -64,7 +64,7 @@ export function tour({
       command: `${curl([`http://${internalAddress}/metrics`])} | grep ^sallyport_http_requests_total`,
     },
     {
-      title: 'All of this is one list of plugins, and this file is it.',
+      title: 'This file is the list of plugins that runs all of this.',
       command: `cat ${shellQuoted(list)}`,
     },
     {

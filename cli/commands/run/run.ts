@@ -1,5 +1,5 @@
 import { readDocument } from '../../config/document.js'
-import { usesOf } from '../../config/further-uses.js'
+import { usesOf } from '../../config/plugin-flag.js'
 import type { Result } from '../../config/result.js'
 import { type RunSettings, runSettings } from '../../config/run-file.js'
 import type { Io } from '../../io.js'
@@ -7,7 +7,7 @@ import type { Invocation } from '../../line/option.js'
 import { internalPart } from '../../ready-line.js'
 import { type GatewayCommand, runGateway } from '../../run-gateway.js'
 
-/** Boots the list of plugins that a file holds. */
+/** Boots the list of plugins of a file. */
 export const run = (invocation: Invocation, io: Io): Promise<number> => runGateway(command, invocation, io)
 
 const command: GatewayCommand<RunSettings> = {

@@ -5,7 +5,7 @@ export const schemaCommand = {
   name: 'schema',
   summary: "Print the editor's JSON Schema of a configuration file",
   description:
-    "Prints a JSON Schema (2020-12) that holds the options of every plugin, with --config those of the file's own plugins too. Editors that know YAML take it from a comment in the first line: # yaml-language-server: $schema=registry.schema.json",
+    'Prints a JSON Schema (2020-12) with the options of every built-in plugin, and with --config of the plugins that the file names. Editors that know YAML take it from a comment in the first line: # yaml-language-server: $schema=registry.schema.json',
   positionals: [
     {
       name: 'KIND',

@@ -9,7 +9,7 @@ import { presetSchema } from '../../tools/schema/preset-schema.js'
 import { runSchema } from '../../tools/schema/run-schema.js'
 import { schemaCommand } from './flags.js'
 
-/** Prints the JSON Schema by which an editor completes and checks a configuration file. */
+/** Prints the JSON Schema with which an editor completes and checks a configuration file. */
 export async function schema(
   { options, environment, positionals: [kind] }: Invocation,
   io: Io,

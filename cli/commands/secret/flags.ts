@@ -5,7 +5,7 @@ export const secretCommand = {
   name: 'secret',
   summary: "Keep secrets in the operating system's keyring, or in an encrypted file",
   description:
-    'Keeps the values that --remote-forward-headers-secret names. A value is read from standard input, or asked for; never from the command line.',
+    'Stores the values that --remote-forward-headers-secret names. A value comes from standard input or a prompt, never from the command line.',
   positionals: [
     { name: 'ACTION', help: 'what to do', required: true, choices: ['set', 'get', 'list', 'rm'] },
     { name: 'NAME', help: 'the name of the secret; not with list' },
@@ -21,13 +21,13 @@ export const secretCommand = {
       choices: ['auto', 'keyring', 'file'],
       placeholder: 'STORE',
       default: 'auto',
-      help: "Where secrets are kept: the operating system's keyring, or an encrypted file where there is none",
+      help: "Where secrets are stored: the operating system's keyring, or an encrypted file; auto takes the file only without a keyring",
     },
     {
       name: 'passphrase-file',
       type: 'string',
       placeholder: 'FILE',
-      help: 'File that holds the passphrase of the encrypted file; else SALLYPORT_SECRETS_PASSPHRASE, else it is asked for',
+      help: 'File that holds the passphrase of the encrypted file; otherwise SALLYPORT_SECRETS_PASSPHRASE, otherwise a prompt',
     },
   ),
   examples: [

@@ -12,13 +12,13 @@ import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
 import { secretCommand } from './flags.js'
 
-interface Asked {
+interface SecretAction {
   readonly action: string
   readonly name: string
   readonly io: Io
 }
 
-/** Keeps the secrets that `--remote-forward-headers-secret` names. */
+/** Sets, prints, lists and removes the secrets that `--remote-forward-headers-secret` names. */
 export async function secret(invocation: Invocation, io: Io): Promise<number> {
   const [action = '', name = ''] = invocation.positionals
   const asked = { action, name, io }
@@ -42,14 +42,14 @@ export async function secret(invocation: Invocation, io: Io): Promise<number> {
   }
 }
 
-function problemsOf({ action, name }: Asked, { options }: Invocation): Problem[] {
+function problemsOf({ action, name }: SecretAction, { options }: Invocation): Problem[] {
   const place = `secret ${action}`
   const ofFile = options.has('config') ? ['store', 'passphrase-file'] : []
   const refused = ofFile
     .flatMap((flag) => options.get(flag) ?? [])
     .filter(({ source }) => source !== 'default')
   if (refused.length > 0) {
-    const message = 'cannot be combined with --config: its file says where secrets are kept'
+    const message = 'cannot be combined with --config: the file names the secret stores'
     return refused.map((option) => ({ place: option.place, message }))
   }
   if (action === 'list') {
@@ -61,8 +61,8 @@ function problemsOf({ action, name }: Asked, { options }: Invocation): Problem[]
 
 const isName = (name: string): boolean => /^\w[\w.-]{0,127}$/.test(name)
 
-/** Nothing when there is no keyring and somebody else may be asked; that is said, for it decides where secrets lie. */
-async function inKeyring(asked: Asked, only: boolean): Promise<number | undefined> {
+/** Undefined when there is no keyring and the file may be used. stderr says so, since it decides where secrets are. */
+async function inKeyring(asked: SecretAction, only: boolean): Promise<number | undefined> {
   try {
     return await inStores(locatedHere([keyring]), asked)
   } catch (error) {
@@ -72,23 +72,26 @@ async function inKeyring(asked: Asked, only: boolean): Promise<number | undefine
   }
 }
 
-/** Boots the secret stores of a list, and does with them what was asked. */
-function inStores(list: Located<List>, asked: Asked): Promise<number> {
+/** Boots the secret stores of a list, and runs the action on them. */
+function inStores(list: Located<List>, asked: SecretAction): Promise<number> {
   const part = {
     name: 'secret',
-    take: (gateway: Gateway) => gateway.use(SecretStore),
+    read: (gateway: Gateway) => gateway.use(SecretStore),
     capabilities: [SecretStore],
     neededBy: `secret ${asked.action}`,
   }
-  return withPart(list, part, ([stores]) => act(stores(), asked))
+  return withPart(list, part, ([stores]) => runAction(stores(), asked))
 }
 
-async function act(stores: readonly SecretStore[], { action, name, io }: Asked): Promise<number> {
+async function runAction(
+  stores: readonly SecretStore[],
+  { action, name, io }: SecretAction,
+): Promise<number> {
   if (action === 'get') return printed(await firstOf(io, stores, (store) => store.get(name)), io)
   const writable = stores.flatMap(({ name: store, keeping }) =>
     keeping === undefined ? [] : [{ name: store, keeping }],
   )
-  // Asked for before the value is read: a store that cannot be written must not take a value to nowhere.
+  // Before the value is read: a store that cannot be written must not ask the user for a value.
   const found = await firstOf(io, writable, async ({ keeping }) => ({
     keeping,
     names: await keeping.names(),
@@ -97,7 +100,7 @@ async function act(stores: readonly SecretStore[], { action, name, io }: Asked):
     throw new GatewayError('SECRET_UNWRITABLE', 'no secret store of the list can be written')
   const { keeping, names } = found
   if (action === 'list') {
-    // A plugin's own keys have names that nobody can ask for here.
+    // Keys of plugins have names that this command does not accept.
     for (const each of names.filter(isName)) io.stdout.write(`${each}\n`)
     return exitCode.ok
   }
@@ -106,7 +109,7 @@ async function act(stores: readonly SecretStore[], { action, name, io }: Asked):
   return exitCode.ok
 }
 
-/** What the first store gives; one that fails ends the search only when no other gives anything. */
+/** The first result of the stores; a store that fails ends the search only when no other store has a result. */
 async function firstOf<Store extends { readonly name: string }, T>(
   io: Io,
   stores: readonly Store[],
@@ -148,7 +151,7 @@ async function newValue(name: string, io: Io): Promise<string> {
   return value
 }
 
-/** Nothing where the environment tells it, or nobody is there to be asked. */
+/** Asks for the passphrase; undefined when the environment gives it, or without a terminal. */
 async function askedPassphrase(io: Io): Promise<string | undefined> {
   const { SALLYPORT_SECRETS_PASSPHRASE: phrase = '', SALLYPORT_SECRETS_PASSPHRASE_FILE: file = '' } = io.env
   if (phrase !== '' || file !== '' || !io.stdin.isTTY) return undefined

@@ -2,12 +2,12 @@ import type { AuditEvent, AuditOutcome } from 'sallyport'
 import type { Paint } from '../../colour.js'
 import { printable, replaceUnsafe } from '../../terminal.js'
 
-/** Characters of a name from outside: enough to tell it by, and no more than a line can bear. */
-const LONGEST = 200
+/** Characters of a name from outside that are shown: enough to recognize it in one line. */
+const MAX_NAME_LENGTH = 200
 const COLOURS = { allowed: 'green', denied: 'red', failed: 'yellow' } as const
 const SIGNS: Readonly<Record<AuditOutcome, string>> = { allowed: '+', denied: 'x', failed: '!' }
 
-/** An event in one line. What callers chose cannot command the terminal. */
+/** An event in one line. Text that callers chose cannot send commands to the terminal. */
 export function eventText(event: AuditEvent, paint: Paint): string {
   const { at, outcome, status, durationMs, requestId } = event
   const result = outcome === undefined ? ' '.repeat(9) : `${SIGNS[outcome]} ${outcome.padEnd(7)}`
@@ -16,7 +16,7 @@ export function eventText(event: AuditEvent, paint: Paint): string {
     paint('dim', timeText(at)),
     outcome === undefined ? result : paint(COLOURS[outcome], result),
     shown(callerOf(event)).padEnd(20),
-    shown(deedOf(event)).padEnd(28),
+    shown(actionOf(event)).padEnd(28),
     String(status ?? '-').padStart(3),
     (durationMs === undefined ? '-' : durationText(durationMs)).padStart(7),
     ...(reasons === '' ? [] : [shown(reasons)]),
@@ -24,13 +24,13 @@ export function eventText(event: AuditEvent, paint: Paint): string {
   ].join('  ')
 }
 
-/** A name from outside, harmless and not too long. */
+/** A name from outside, printable and not too long. */
 function shown(text: string): string {
-  const harmless = printable(text.length > LONGEST ? text.slice(0, LONGEST) : text)
-  return text.length > LONGEST ? `${harmless}...` : harmless
+  const harmless = printable(text.length > MAX_NAME_LENGTH ? text.slice(0, MAX_NAME_LENGTH) : text)
+  return text.length > MAX_NAME_LENGTH ? `${harmless}...` : harmless
 }
 
-/** In UTC, as in the file, and in a form that `--since` takes. */
+/** The time in UTC, as in the file, and in a form that `--since` accepts. */
 const timeText = (at: string): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 
 function durationText(milliseconds: number): string {
@@ -39,7 +39,7 @@ function durationText(milliseconds: number): string {
   return `${(milliseconds / 1000).toFixed(milliseconds < 100_000 ? 1 : 0)}s`
 }
 
-/** Who did it: the address where no credentials tell callers apart. */
+/** The caller: its subject, or its address when credentials do not identify callers. */
 function callerOf({ provider = '', subject, actors = [], address }: AuditEvent): string {
   const acting = actors.map((actor) => ` by ${actor}`).join('')
   if (subject === undefined) return address ?? '-'
@@ -47,8 +47,8 @@ function callerOf({ provider = '', subject, actors = [], address }: AuditEvent):
   return `${provider === '' ? subject : `${provider}/${subject}`}${acting}`
 }
 
-/** What was done: a call of MCP, a change of a registry, or a request. */
-function deedOf({ kind, method, route, mcp, server }: AuditEvent): string {
+/** The action: a call of MCP, a change of a registry, or a request. */
+function actionOf({ kind, method, route, mcp, server }: AuditEvent): string {
   if (kind === 'published' && server !== undefined) {
     const { action, name, version } = server
     return `${action} ${name}${version === undefined ? '' : `@${version}`}`
@@ -57,15 +57,15 @@ function deedOf({ kind, method, route, mcp, server }: AuditEvent): string {
   return mcp.name === undefined ? mcp.method : `${mcp.method} ${mcp.name}`
 }
 
-/** Why it was not done: the rule of a policy, which says more than that it was denied, and the causes. */
+/** The reasons of a failure: the rule of a policy, which replaces the cause `denied`, and the causes. */
 const reasonsOf = ({ policy, causes = [] }: AuditEvent): readonly string[] =>
   policy === undefined ? causes : [policy, ...causes.filter((cause) => cause !== 'denied')]
 
-/** A line as it is; for a terminal, what could command it is written as JSON escapes it, which means the same. */
+/** A line as it is; for a terminal, unsafe characters become JSON escapes with the same meaning. */
 export function jsonText(line: string, forTerminal: boolean): string {
   if (!forTerminal) return line
   return replaceUnsafe(line, (character) => {
-    // White space between two tokens: within a text JSON has these escaped already.
+    // White space between two tokens: inside a text JSON has these escaped already.
     if (character < ' ') return ' '
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   })

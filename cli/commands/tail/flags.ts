@@ -3,9 +3,9 @@ import { asJson, general } from '../../line/shared-flags.js'
 
 export const tailCommand = {
   name: 'tail',
-  summary: 'Read who did what: show, follow and filter an audit file',
+  summary: 'Show, follow and filter the events of an audit file',
   description:
-    'Reads the lines of an audit file, and prints one line for people for each event: when (UTC), what became of it, who, what, status, duration, why, and the id of the request. Filters are combined: what is printed matches all of them. In the patterns, * stands for any text. Sums are for jq, which takes what --json prints. The exit code is 0, also after an interrupt, 1 when reading fails half way, and 2 when the file cannot be read or the command line is wrong.',
+    'Reads the lines of an audit file, and prints one readable line for each event: time (UTC), outcome, caller, action, status, duration, reasons, and ID of the request. A printed event matches all filters. In the patterns, * stands for any text. For sums, give the output of --json to jq. The exit code is 0, also after an interrupt, 1 when reading fails half way, and 2 when the file cannot be read or the command line is wrong.',
   positionals: [
     { name: 'FILE', help: 'the file of the audit sink, or - for standard input', required: true },
   ],
@@ -14,39 +14,39 @@ export const tailCommand = {
       name: 'follow',
       type: 'boolean',
       short: 'f',
-      help: 'Go on with what is written from now on, also in a new file after a rotation; wait for a file that is not there yet',
+      help: 'Go on with new lines as they are written, also in a new file after a rotation; wait for a file that does not exist yet',
     },
     {
       name: 'lines',
       type: 'string',
       short: 'n',
       placeholder: 'COUNT|all',
-      help: 'How many matching lines are shown first, the last ones; 20 by default, and all with --since, --request or --trace',
+      help: 'Show this number of the last matching lines first; by default 20, and all with --since, --request or --trace',
     },
     {
       name: 'rotated',
       type: 'boolean',
-      help: 'Begin with the rotated files beside it, FILE.1, FILE.2 and so on, the oldest first',
+      help: 'Begin with the rotated files, FILE.1, FILE.2 and so on, the oldest first',
     },
     { ...asJson, help: 'Print the matching lines as they are, for programs such as jq' },
     {
       name: 'caller',
       type: 'string',
       placeholder: 'PATTERN',
-      help: 'Only what this caller did: a subject, PROVIDER/SUBJECT, or an address',
+      help: 'Only events of this caller: a subject, PROVIDER/SUBJECT, or an address',
     },
     { name: 'tool', type: 'string', placeholder: 'PATTERN', help: 'Only calls of these tools' },
     {
       name: 'outcome',
       type: 'list',
       choices: ['allowed', 'denied', 'failed'],
-      help: 'Only with this outcome',
+      help: 'Only events with this outcome',
     },
     {
       name: 'since',
       type: 'string',
       placeholder: 'TIME',
-      help: 'Only what ended since then: a duration such as 10m or 24h, or a time such as 2026-01-31T09:00:00Z',
+      help: 'Only events that ended since then: a duration such as 10m or 24h, or a time such as 2026-01-31T09:00:00Z',
     },
     { name: 'request', type: 'string', placeholder: 'ID', help: 'Only this request' },
     { name: 'trace', type: 'string', placeholder: 'ID', help: 'Only requests of this trace' },
@@ -55,7 +55,7 @@ export const tailCommand = {
     'sallyport tail audit.jsonl --follow',
     '# who was denied a tool in the last hour',
     "sallyport tail audit.jsonl --since 1h --outcome denied --tool '*'",
-    '# for programs, such as jq for sums; with what was rotated away',
+    '# for programs, such as jq for sums; rotated files too',
     "sallyport tail audit.jsonl --rotated --lines all --json --tool 'delete_*'",
   ],
 } as const satisfies CommandDefinition

@@ -4,13 +4,13 @@ import type { Io } from '../../io.js'
 import { printWarnings } from '../../terminal.js'
 import { identityOf, isMissing, type OpenFile, openNewer, type Reading } from './source.js'
 
-/** Milliseconds. Looked at, since not every file system tells of changes. */
+/** Milliseconds between two looks. Polled, since not every file system reports changes. */
 const PAUSE = 200
 
 /**
- * Reads what is written to a file until the signal. `known` are the file and what it was before its last rotation, as
- * far as they are there, the oldest first: whoever writes may do so to the older one for a while, and a file that is
- * open keeps its identity.
+ * Reads the lines that are written to a file until the signal. `known` holds the file and its predecessor before the
+ * last rotation, if they exist, the oldest first: a writer may go on with the older file for a while, and an open file
+ * keeps its identity.
  */
 export async function follow(
   path: string,
@@ -20,7 +20,7 @@ export async function follow(
 ): Promise<void> {
   let held = known
   if (held.at(-1)?.path !== path)
-    printWarnings([{ place: path, message: 'there is no such file yet; it is waited for' }], io)
+    printWarnings([{ place: path, message: 'there is no such file yet; tail waits for it' }], io)
   while (!reading.signal.aborted) {
     await readOn(path, held, reading, io)
     if (await isReplaced(path, held)) held = await replaced(path, held, reading, io)
@@ -32,12 +32,12 @@ export async function follow(
 async function readOn(path: string, files: readonly OpenFile[], reading: Reading, io: Io): Promise<void> {
   for (const file of files) {
     if (!(await file.readOn(reading))) continue
-    printWarnings([{ place: path, message: 'was cut to a smaller size, and is read from its beginning' }], io)
+    printWarnings([{ place: path, message: 'was truncated, and is read again from its beginning' }], io)
     await file.readOn(reading)
   }
 }
 
-/** After a rotation there may be no file of the name itself for long: until the next line is written. */
+/** After a rotation the name may have no file for a long time: until a writer writes the next line. */
 async function isReplaced(path: string, held: readonly OpenFile[]): Promise<boolean> {
   const newest = (await identityAt(path)) ?? (await identityAt(`${path}.1`))
   return newest !== undefined && newest !== held.at(-1)?.identity
@@ -52,7 +52,7 @@ async function identityAt(path: string): Promise<string | undefined> {
   }
 }
 
-/** Reads all files that came since, and keeps the last two of all. */
+/** Reads all files that came since, and keeps only the last two open. */
 async function replaced(
   path: string,
   held: readonly OpenFile[],
@@ -60,7 +60,7 @@ async function replaced(
   io: Io,
 ): Promise<readonly OpenFile[]> {
   const newer = await openNewer(path, held)
-  // Before the new ones: what was written until the rotation.
+  // Before the new files: the lines that were written until the rotation.
   await readOn(path, held, reading, io)
   for (const file of newer) await file.readOn(reading)
   const all = [...held, ...newer]
@@ -68,9 +68,9 @@ async function replaced(
   return all.slice(-2)
 }
 
-async function finished(files: readonly OpenFile[], { take, flush }: Reading): Promise<void> {
+async function finished(files: readonly OpenFile[], { onLine, flush }: Reading): Promise<void> {
   for (const file of files) {
-    file.finish(take)
+    file.finish(onLine)
     await file.close()
   }
   await flush?.()

@@ -8,15 +8,15 @@ import { filterOf } from './selection.js'
 import { Output, showLines } from './show.js'
 import { openSource } from './source.js'
 
-const FEW = 20
+const DEFAULT_COUNT = 20
 
 type Values = ReturnType<typeof valuesOf<typeof tailCommand.groups>>
 
-/** Shows and follows what matches in an audit file. */
+/** Shows and follows the matching events of an audit file. */
 export async function tail({ positionals: [path = ''], options }: Invocation, io: Io): Promise<number> {
   const values = valuesOf(tailCommand.groups, options)
   const filtered = filterOf(values, Date.now())
-  const problems = [...misused(path, values), ...('problems' in filtered ? filtered.problems : [])]
+  const problems = [...usageProblems(path, values), ...('problems' in filtered ? filtered.problems : [])]
   if ('problems' in filtered || problems.length > 0) return printProblems(problems, io)
   const source = await openSource({ ...values, path, stdin: io.stdin })
   if ('problem' in source) return printProblems([source.problem], io)
@@ -42,12 +42,12 @@ export async function tail({ positionals: [path = ''], options }: Invocation, io
         ? ['1 line is no audit event', 'was']
         : [`${malformed} lines are no audit events`, 'were']
     const place = path === '-' ? 'standard input' : path
-    printWarnings([{ place, message: `${lines}, and ${was} passed over` }], io)
+    printWarnings([{ place, message: `${lines}, and ${was} skipped` }], io)
   }
   return exitCode.ok
 }
 
-function misused(path: string, { rotated, lines }: Values): readonly Problem[] {
+function usageProblems(path: string, { rotated, lines }: Values): readonly Problem[] {
   const problems: Problem[] = []
   if (!/^(?:all|\d{1,9})$/.test(lines ?? 'all'))
     problems.push({ place: '--lines', message: 'a whole number of at least 0, or all, is expected' })
@@ -56,15 +56,15 @@ function misused(path: string, { rotated, lines }: Values): readonly Problem[] {
   return problems
 }
 
-/** Aborts at the first signal; the second ends the process as if nobody listened. */
+/** Aborts at the first signal; without a listener, the second signal ends the process. */
 function interrupted({ signals }: Io): AbortSignal {
   const controller = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) signals.once(signal, () => controller.abort())
   return controller.signal
 }
 
-/** How many lines are shown first; `undefined` for all. */
+/** The number of lines that are shown first; `undefined` for all. */
 function countOf({ lines, since, request, trace }: Values): number | undefined {
   if (lines !== undefined) return lines === 'all' ? undefined : Number(lines)
-  return [since, request, trace].some((bound) => bound !== undefined) ? undefined : FEW
+  return [since, request, trace].some((bound) => bound !== undefined) ? undefined : DEFAULT_COUNT
 }

@@ -13,7 +13,7 @@ export type Filter = (event: AuditEvent) => boolean
 const OUTCOMES = ['allowed', 'denied', 'failed']
 const EXPECTED_TIME = 'a duration such as 10m or 24h, or a time such as 2026-01-31T09:00:00Z, is expected'
 
-/** What all of the flags let through. */
+/** A filter that matches an event when all flags match. */
 export function filterOf(
   flags: FilterFlags,
   now: number,
@@ -46,7 +46,7 @@ const callerIs =
     (subject !== undefined && (matchesGlob(glob, subject) || matchesGlob(glob, `${provider}/${subject}`))) ||
     (address !== undefined && matchesGlob(glob, address))
 
-/** `Date` takes a lot for a time: here it begins as ISO 8601 has it. */
+/** `Date.parse` accepts many forms: here the time must begin as in ISO 8601. */
 function startOf(text: string, now: number): number | undefined {
   const span = parseDuration(text)
   if (span !== undefined) return Math.max(0, now - span)
@@ -55,20 +55,20 @@ function startOf(text: string, now: number): number | undefined {
 }
 
 type Line = Buffer | typeof TOO_LONG
-export type TakeLine = (line: Line) => void
-export type TakeEvent = (line: AuditLine) => void
+export type LineHandler = (line: Line) => void
+export type EventHandler = (line: AuditLine) => void
 
-/** Gives on the events that match, and counts the lines that hold none. */
+/** Passes on the events that match, and counts the lines without an event. */
 export class Selection {
-  /** Lines that no audit sink has written, such as torn ones. */
+  /** The number of lines that no audit sink has written, such as truncated ones. */
   malformed = 0
 
   constructor(
     private readonly filter: Filter,
-    private readonly take: TakeEvent,
+    private readonly onEvent: EventHandler,
   ) {}
 
-  readonly line: TakeLine = (line) => {
+  readonly line: LineHandler = (line) => {
     if (typeof line === 'symbol') {
       this.malformed++
       return
@@ -76,11 +76,11 @@ export class Selection {
     if (line.length === 0) return
     const read = auditLineOf(line)
     if (read === undefined) this.malformed++
-    else if (this.filter(read.event)) this.take(read)
+    else if (this.filter(read.event)) this.onEvent(read)
   }
 }
 
-/** The last so many of what was added. */
+/** Keeps the last `count` lines. */
 export class LastLines {
   private kept: AuditLine[] = []
   full = false
@@ -89,10 +89,10 @@ export class LastLines {
     this.full = count === 0
   }
 
-  readonly add: TakeEvent = (line) => {
+  readonly add: EventHandler = (line) => {
     this.kept.push(line)
     this.full ||= this.kept.length >= this.count
-    // Not at every line: it moves all that is kept.
+    // Not at every line: the copy takes time.
     if (this.kept.length > 2 * this.count + 100) this.kept = this.lines()
   }
 
@@ -101,13 +101,13 @@ export class LastLines {
   }
 }
 
-/** A line of an audit file, and what it says. */
+/** A line of an audit file, and its event. */
 export interface AuditLine {
   readonly text: string
   readonly event: AuditEvent
 }
 
-/** Reads a line; `undefined` for what no audit sink has written. */
+/** Reads a line; `undefined` for a line that no audit sink has written. */
 export function auditLineOf(line: Buffer): AuditLine | undefined {
   if (!isUtf8(line)) return undefined
   const text = line.toString('utf8')
@@ -126,16 +126,19 @@ const isTime: Check = (value) => typeof value === 'string' && !Number.isNaN(Date
 const isOutcome: Check = (value) => value === 'allowed' || value === 'denied' || value === 'failed'
 const isList: Check = (value) => Array.isArray(value) && value.every(isText)
 
-/** Whether a value is an object with these members; those of the second kind may be missing. */
-function objectOf(members: Readonly<Record<string, Check>>, further: Readonly<Record<string, Check>>): Check {
-  const [all, optional] = [Object.entries(members), Object.entries(further)]
+/** Checks that a value is an object with these members; optional members may be missing. */
+function objectOf(
+  members: Readonly<Record<string, Check>>,
+  optionalMembers: Readonly<Record<string, Check>>,
+): Check {
+  const [all, optional] = [Object.entries(members), Object.entries(optionalMembers)]
   return (value) =>
     isJsonObject(value) &&
     all.every(([name, check]) => check(value[name])) &&
     optional.every(([name, check]) => value[name] === undefined || check(value[name]))
 }
 
-/** A kind is any text: newer gateways may write further ones. */
+/** A kind is any text: newer gateways may write other kinds. */
 const isEvent = objectOf(
   { at: isTime, kind: isText, requestId: isText, method: isText, route: isText },
   {

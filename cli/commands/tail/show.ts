@@ -4,14 +4,14 @@ import { painter } from '../../colour.js'
 import type { Io } from '../../io.js'
 import { eventText, jsonText } from './event-text.js'
 import { follow } from './follow.js'
-import { type Filter, LastLines, Selection, type TakeEvent } from './selection.js'
+import { type EventHandler, type Filter, LastLines, Selection } from './selection.js'
 import { goBack, type Reading, readAll, type Source } from './source.js'
 
-/** Bytes from the end that are looked at first, and how many times more each time when these hold too few. */
+/** The bytes from the end that are read first, and the factor for the next try when they hold too few lines. */
 const FIRST_LOOK = 256 * 1024
 const GROWTH = 8
 
-/** Lines on standard output, written many at once. `ended` aborts when nobody takes them. */
+/** Lines on standard output, written many at once. `ended` aborts when the reader has closed the pipe. */
 export class Output {
   private lines: string[] = []
   private readonly closed = new AbortController()
@@ -37,7 +37,7 @@ interface Task {
   readonly path: string
   readonly source: Source
   readonly filter: Filter
-  /** Lines that are shown first; all without one. */
+  /** The number of lines that are shown first; undefined for all. */
   readonly count: number | undefined
   readonly follow: boolean
   readonly json: boolean
@@ -46,14 +46,14 @@ interface Task {
   readonly signal: AbortSignal
 }
 
-/** Prints what matches, and returns how many lines held no event. */
+/** Prints the matching events, and returns the number of lines without an event. */
 export async function showLines(task: Task): Promise<number> {
   const { path, source, filter, count, output, io, signal } = task
   const print = printer(task)
   const selection = new Selection(filter, print)
-  const reading: Reading = { take: selection.line, flush: output.flush, signal }
+  const reading: Reading = { onLine: selection.line, flush: output.flush, signal }
   let malformed = 0
-  // What follows on a stream has no beginning that could be waited for.
+  // A stream that is followed has no end, so no last lines either.
   if (count === undefined || ('stream' in source && task.follow)) await readAll(source, reading)
   else {
     const last = await lastOf(count, task)
@@ -66,20 +66,20 @@ export async function showLines(task: Task): Promise<number> {
   return malformed + selection.malformed
 }
 
-function printer({ json, output, io }: Task): TakeEvent {
+function printer({ json, output, io }: Task): EventHandler {
   const onTerminal = io.stdout.isTTY === true
   if (json) return ({ text }) => output.print(jsonText(text, onTerminal))
   const paint = painter(io.stdout, io.env)
   return ({ event }) => output.print(eventText(event, paint))
 }
 
-/** The last lines that match. Files are read from their end, as far as it takes: an audit file may have gigabytes. */
+/** The last lines that match. Reads files from their end, no more than needed: an audit file may have gigabytes. */
 async function lastOf(count: number, { source, filter, signal }: Task) {
   for (let look = FIRST_LOOK; ; look *= GROWTH) {
     const last = new LastLines(count)
     const selection = new Selection(filter, last.add)
     const isAll = 'stream' in source || goBack(source, look)
-    await readAll(source, { take: selection.line, signal })
+    await readAll(source, { onLine: selection.line, signal })
     if (last.full || isAll || signal.aborted) return { lines: last.lines(), malformed: selection.malformed }
   }
 }

@@ -2,44 +2,44 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { Problem } from 'sallyport'
 import { fileFailure, LineSplitter } from 'sallyport/toolkit'
-import type { TakeLine } from './selection.js'
+import type { LineHandler } from './selection.js'
 
-/** Bytes of one line: no audit sink writes such a one. */
-const LONGEST_LINE = 1024 * 1024
+/** Bytes of one line: no audit sink writes a longer one. */
+const MAX_LINE_BYTES = 1024 * 1024
 const CHUNK = 256 * 1024
 const LINE_FEED = 0x0a
-/** So many names without a file end the search: while files are renamed, one name at a time has none. */
-const MOST_MISSING = 2
-/** A known file may have been removed: then no search comes to it. */
-const MOST_SEARCHES = 9
+/** This number of names without a file ends the search: during a rename, one name at a time has no file. */
+const MAX_MISSING_NAMES = 2
+/** A known file may have been removed: then no search finds it. */
+const MAX_SEARCHES = 9
 
-/** How reading goes on, and when it ends. */
+/** The receiver of the lines, and the signal that ends reading. */
 export interface Reading {
-  readonly take: TakeLine
-  /** Called after each piece of a file: writes what was taken, and waits for whoever reads it. */
+  readonly onLine: LineHandler
+  /** Called after each piece of a file: writes the collected output, and waits for a slow reader of it. */
   readonly flush?: () => Promise<void>
   readonly signal: AbortSignal
 }
 
-/** A file that is read from a place in it to its end, and on when it has grown. It stays itself when it is renamed. */
+/** An open file that is read from a position to its end, and further when it has grown. A rename does not matter. */
 export class OpenFile {
-  private splitter = new LineSplitter(LONGEST_LINE)
+  private splitter = new LineSplitter(MAX_LINE_BYTES)
   private position = 0
   begin = 0
-  /** Where the line begins that is not whole yet. */
+  /** The start of the line that is not complete yet. */
   private lineStart = 0
-  /** The next bytes belong to a line that began before, and is passed over. */
-  private inMidst = false
+  /** The next bytes belong to a line that began before the position, and is skipped. */
+  private skipsPartialLine = false
 
   private constructor(
     private readonly handle: FileHandle,
-    /** The same for two files when they are one. */
+    /** Equal for two paths of the same file. */
     readonly identity: string,
-    /** What it was called when it was opened. */
+    /** The path when the file was opened. */
     readonly path: string,
-    /** Others, such as pipes, are streams. */
+    /** False for pipes and devices, which are read as streams. */
     readonly isRegular: boolean,
-    /** Bytes, when it was opened. */
+    /** Bytes when the file was opened. */
     readonly size: number,
   ) {}
 
@@ -55,40 +55,40 @@ export class OpenFile {
     }
   }
 
-  /** What is before that place is never read. */
+  /** Bytes before this position are never read. */
   beginAt(position: number): void {
     this.begin = position
     this.goTo(position)
   }
 
-  /** Goes on with the first line that begins at this place or behind it. */
+  /** Goes on with the first line that begins at this position or after it. */
   goTo(position: number): void {
-    this.splitter = new LineSplitter(LONGEST_LINE)
-    this.inMidst = position > 0
+    this.splitter = new LineSplitter(MAX_LINE_BYTES)
+    this.skipsPartialLine = position > 0
     this.position = Math.max(0, position - 1)
     this.lineStart = this.position
   }
 
-  /** Reads on, to the end or to a place. Returns whether it was cut to a smaller size since, and so was begun again. */
-  async readOn({ take, flush, signal }: Reading, end = Number.POSITIVE_INFINITY): Promise<boolean> {
+  /** Reads on, to the end or to a position. Returns true when the file was truncated, and so reading began again. */
+  async readOn({ onLine, flush, signal }: Reading, end = Number.POSITIVE_INFINITY): Promise<boolean> {
     this.backToLineStart()
     while (this.position < end && !signal.aborted) {
-      // A new one each time: the splitter keeps a part of it.
+      // A new buffer each time: the splitter keeps a part of it.
       const buffer = Buffer.allocUnsafe(Math.min(CHUNK, end - this.position))
       const { bytesRead } = await this.handle.read(buffer, 0, buffer.length, this.position)
-      if (bytesRead === 0) return this.beganAgain(take)
-      this.split(buffer.subarray(0, bytesRead), take)
+      if (bytesRead === 0) return this.beganAgain(onLine)
+      this.split(buffer.subarray(0, bytesRead), onLine)
       this.position += bytesRead
       await flush?.()
-      // This was the end. What has come since may follow a line that is blanks by now.
+      // This was the end. By the next read, a sink may have overwritten the unfinished line with blanks.
       if (bytesRead < buffer.length) break
     }
     return false
   }
 
-  /** What follows the last line feed is a line too, when nothing more is to come. */
-  finish(take: TakeLine): void {
-    for (const line of this.splitter.remainder()) take(line)
+  /** Takes the bytes after the last line feed as a line too: the file gets no more bytes. */
+  finish(onLine: LineHandler): void {
+    for (const line of this.splitter.remainder()) onLine(line)
     this.lineStart = this.position
   }
 
@@ -96,30 +96,30 @@ export class OpenFile {
 
   close = (): Promise<void> => this.handle.close()
 
-  /** A sink whose disk was full makes blanks of an unfinished line before it writes the next one. */
+  /** After a full disk, a sink overwrites an unfinished line with blanks before the next line: read it again. */
   private backToLineStart(): void {
     const unfinished = this.position - this.lineStart
-    if (unfinished === 0 || unfinished > LONGEST_LINE || this.inMidst) return
-    this.splitter = new LineSplitter(LONGEST_LINE)
+    if (unfinished === 0 || unfinished > MAX_LINE_BYTES || this.skipsPartialLine) return
+    this.splitter = new LineSplitter(MAX_LINE_BYTES)
     this.position = this.lineStart
   }
 
-  private split(chunk: Buffer, take: TakeLine): void {
+  private split(chunk: Buffer, onLine: LineHandler): void {
     const lastEnd = chunk.lastIndexOf(LINE_FEED)
     if (lastEnd >= 0) this.lineStart = this.position + lastEnd + 1
     let rest = chunk
-    if (this.inMidst) {
+    if (this.skipsPartialLine) {
       const end = chunk.indexOf(LINE_FEED)
       if (end < 0) return
-      this.inMidst = false
+      this.skipsPartialLine = false
       rest = chunk.subarray(end + 1)
     }
-    for (const line of this.splitter.split(rest)) take(line)
+    for (const line of this.splitter.split(rest)) onLine(line)
   }
 
-  private async beganAgain(take: TakeLine): Promise<boolean> {
+  private async beganAgain(onLine: LineHandler): Promise<boolean> {
     if ((await this.handle.stat()).size >= this.position) return false
-    this.finish(take)
+    this.finish(onLine)
     this.goTo(0)
     return true
   }
@@ -129,10 +129,10 @@ export const identityOf = ({ dev, ino }: { readonly dev: bigint; readonly ino: b
   `${dev}:${ino}`
 
 /**
- * Opens FILE, FILE.1, FILE.2 and so on, up to the first of `known` or to the number `last`, and returns them, the oldest
- * first. They may be renamed meanwhile, but only towards higher numbers, and that is the way of the search: none is
- * passed over. But one that is newer than another may be found after it, and between two renames names are without a
- * file: a search in which that could be is made again.
+ * Opens FILE, FILE.1, FILE.2 and so on, up to the first of `known` or to the number `last`, and returns them, the
+ * oldest first. A rotation may rename files meanwhile, but only to higher numbers, as the search goes: it misses no
+ * file. But it may find a newer file after an older one, and between two renames a name has no file: a search with a
+ * sign of either is repeated.
  */
 export async function openNewer(
   path: string,
@@ -141,7 +141,7 @@ export async function openNewer(
 ): Promise<readonly OpenFile[]> {
   for (let searches = 1; ; searches++) {
     const { newer, isSure } = await search(path, known, last)
-    if (isSure || searches === MOST_SEARCHES) return newer
+    if (isSure || searches === MAX_SEARCHES) return newer
     for (const file of newer) await file.close()
   }
 }
@@ -149,7 +149,7 @@ export async function openNewer(
 async function search(path: string, known: readonly OpenFile[], last: number) {
   const newer: OpenFile[] = []
   let wereRenamed = false
-  for (let number = 0, missing = 0; number <= last && missing < MOST_MISSING; number++) {
+  for (let number = 0, missing = 0; number <= last && missing < MAX_MISSING_NAMES; number++) {
     const file = await openIfThere(number === 0 ? path : `${path}.${number}`)
     const isIn = (files: readonly OpenFile[]) => files.some(({ identity }) => identity === file?.identity)
     missing = file === undefined ? missing + 1 : 0
@@ -163,7 +163,7 @@ async function search(path: string, known: readonly OpenFile[], last: number) {
       await file.close()
     } else newer.unshift(file)
   }
-  // Otherwise it has not come to one that is known.
+  // With known files the search should have ended at one of them.
   return { newer, isSure: !wereRenamed && known.length === 0 }
 }
 
@@ -179,30 +179,30 @@ async function openIfThere(path: string): Promise<OpenFile | undefined> {
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
-interface Asked {
+interface SourceOptions {
   readonly path: string
   readonly rotated: boolean
   readonly follow: boolean
   readonly stdin: Readable
 }
 
-/** Files that follow each other. */
+/** The files of one audit log, the oldest first. */
 export interface Files {
   readonly files: readonly OpenFile[]
-  /** So many of them, the last ones, may grow: what follows their last line feed is no line yet. */
+  /** This number of the last files may grow: the bytes after their last line feed are no line yet. */
   readonly growing: number
 }
 
-/** Where the lines come from. */
+/** The source of the lines. */
 export type Source = { readonly stream: Readable } | Files
 
-/** Opens what is to be read. Of files that are followed, the one before the last rotation is open too. */
+/** Opens the files or the stream to read. With `follow`, the file before the last rotation is opened too. */
 export async function openSource({
   path,
   rotated,
   follow,
   stdin,
-}: Asked): Promise<Source | { readonly problem: Problem }> {
+}: SourceOptions): Promise<Source | { readonly problem: Problem }> {
   if (path === '-') return { stream: stdin }
   try {
     const files = await openNewer(path, [], rotated ? undefined : Number(follow))
@@ -218,13 +218,13 @@ export async function openSource({
 }
 
 /** Reads a stream to its end. */
-async function readStream(stream: Readable, { take, flush, signal }: Reading): Promise<void> {
-  const splitter = new LineSplitter(LONGEST_LINE)
+async function readStream(stream: Readable, { onLine, flush, signal }: Reading): Promise<void> {
+  const splitter = new LineSplitter(MAX_LINE_BYTES)
   const stop = (): void => void stream.destroy()
   signal.addEventListener('abort', stop, { once: true })
   try {
     for await (const chunk of stream) {
-      for (const line of splitter.split(chunk)) take(line)
+      for (const line of splitter.split(chunk)) onLine(line)
       await flush?.()
       if (signal.aborted) break
     }
@@ -233,21 +233,21 @@ async function readStream(stream: Readable, { take, flush, signal }: Reading): P
   } finally {
     signal.removeEventListener('abort', stop)
   }
-  if (!signal.aborted) for (const line of splitter.remainder()) take(line)
+  if (!signal.aborted) for (const line of splitter.remainder()) onLine(line)
 }
 
 /** Reads each file to where it ended when it was opened. */
 async function readFiles({ files, growing }: Files, reading: Reading): Promise<void> {
   for (const [index, file] of files.entries()) {
     await file.readOn(reading, file.size)
-    if (index < files.length - growing && !reading.signal.aborted) file.finish(reading.take)
+    if (index < files.length - growing && !reading.signal.aborted) file.finish(reading.onLine)
   }
 }
 
 export const readAll = (source: Source, reading: Reading): Promise<void> =>
   'stream' in source ? readStream(source.stream, reading) : readFiles(source, reading)
 
-/** Lets the next reading begin so many bytes before the end. Returns whether that is all there is. */
+/** Sets the start of the next reading to `bytes` before the end. Returns whether that covers everything. */
 export function goBack({ files }: Files, bytes: number): boolean {
   let behind = 0
   for (const file of files.toReversed()) {

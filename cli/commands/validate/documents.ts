@@ -5,16 +5,16 @@ import { buffer } from 'node:stream/consumers'
 import type { Problem } from 'sallyport'
 import { fileFailure } from 'sallyport/toolkit'
 
-/** A document as it was named or found. */
+/** A document, and the path that named or found it. */
 export interface ServerFile {
   readonly file: string
   readonly bytes: Uint8Array
 }
 
-/** As registries take them by default. */
-const MOST_BYTES = 256 * 1024
-// What is installed or generated is not what a repository publishes.
-const PASSED_OVER = new Set(['node_modules', '.git'])
+/** The default limit of registries. */
+const MAX_BYTES = 256 * 1024
+// Installed and generated files are not published.
+const IGNORED_FOLDERS = new Set(['node_modules', '.git'])
 
 /** Reads the named files, and the server documents in the named folders. */
 export async function readServerFiles(
@@ -25,7 +25,7 @@ export async function readServerFiles(
   const problems: Problem[] = []
   const add = async (file: string): Promise<void> => {
     try {
-      const bytes = file === '-' ? bounded(await buffer(stdin)) : await readServerFile(file)
+      const bytes = file === '-' ? withinLimit(await buffer(stdin)) : await readServerFile(file)
       files.push({ file, bytes })
     } catch (error) {
       problems.push({ place: file === '-' ? 'standard input' : file, message: fileFailure(error) })
@@ -39,12 +39,12 @@ export async function readServerFiles(
   return { files, problems }
 }
 
-/** A document that is no larger than registries take it by default. */
-export const readServerFile = async (file: string): Promise<Buffer> => bounded(await readFile(file))
+/** Reads a document that is not larger than the default limit of registries. */
+export const readServerFile = async (file: string): Promise<Buffer> => withinLimit(await readFile(file))
 
-function bounded(bytes: Buffer): Buffer {
-  if (bytes.byteLength <= MOST_BYTES) return bytes
-  throw new Error(`at most ${MOST_BYTES} bytes are expected, it has ${bytes.byteLength}`)
+function withinLimit(bytes: Buffer): Buffer {
+  if (bytes.byteLength <= MAX_BYTES) return bytes
+  throw new Error(`at most ${MAX_BYTES} bytes are expected, it has ${bytes.byteLength}`)
 }
 
 async function filesIn(
@@ -57,7 +57,7 @@ async function filesIn(
   }
   try {
     if (!(await stat(name)).isDirectory()) return { files: [name] }
-    const files = await below(name)
+    const files = await serverFilesBelow(name)
     const message = 'this folder holds no server.json, and no other JSON file with the $schema of one'
     return files.length === 0 ? { problem: { place: name, message } } : { files }
   } catch (error) {
@@ -65,20 +65,20 @@ async function filesIn(
   }
 }
 
-async function below(folder: string): Promise<readonly string[]> {
+async function serverFilesBelow(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true })
   const found: string[] = []
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory() && !PASSED_OVER.has(entry.name)) found.push(...(await below(path)))
+    if (entry.isDirectory() && !IGNORED_FOLDERS.has(entry.name)) found.push(...(await serverFilesBelow(path)))
     else if (entry.isFile() && (await isServerFile(path))) found.push(path)
   }
   return found
 }
 
-/** By its name, or by the schema that it names. */
+/** Recognizes a document by its name, or by the schema that it names. */
 async function isServerFile(path: string): Promise<boolean> {
   if (basename(path) === 'server.json') return true
-  if (!path.endsWith('.json') || (await stat(path)).size > MOST_BYTES) return false
+  if (!path.endsWith('.json') || (await stat(path)).size > MAX_BYTES) return false
   return /"\$schema"\s*:\s*"[^"]*\/server\.schema\.json"/.test(await readFile(path, 'utf8'))
 }

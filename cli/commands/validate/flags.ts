@@ -5,7 +5,7 @@ export const validateCommand = {
   name: 'validate',
   summary: 'Check server.json files by the rules of publishing',
   description:
-    'Checks documents of servers by the rules of publishing: the schema in force, and what the official registry asks beyond it. Nothing is sent anywhere. All issues are printed at once, each with its line. The exit code is 1 when a document has errors, and 2 when a file cannot be read; warnings are good.',
+    'Checks documents of servers by the rules of publishing: the current schema, and the further rules of the official registry. It sends no request. All issues are printed at once, each with its line. The exit code is 1 when a document has errors, and 2 when a file cannot be read; with warnings alone it is 0.',
   positionals: [
     {
       name: 'FILE',

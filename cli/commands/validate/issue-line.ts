@@ -3,7 +3,7 @@ import { painter } from '../../colour.js'
 import type { Io } from '../../io.js'
 import { printable } from '../../terminal.js'
 
-/** An issue of a document as compilers tell theirs: terminals and editors make a link of the place. */
+/** An issue of a document in the form of compilers: terminals and editors turn its place into a link. */
 export function issueLine(
   file: string,
   { line, column, severity, message, path }: LocatedIssue,

@@ -12,7 +12,7 @@ interface Judged {
   readonly validation: LocatedValidation
 }
 
-/** Checks documents as they would be at publishing, and prints every issue with its place. */
+/** Checks documents by the rules of publishing, and prints every issue with its place. */
 export async function validate({ options, positionals }: Invocation, io: Io): Promise<number> {
   const { json } = valuesOf(validateCommand.groups, options)
   const { files, problems } = await readServerFiles(positionals, io.stdin)

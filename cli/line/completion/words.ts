@@ -11,13 +11,13 @@ export function optionsOf(command: Command): readonly Option[] {
   return command.groups.flatMap(({ options }) => options)
 }
 
-/** Flags of all commands that take a value, so that a script can tell values from words. */
+/** The flags of all commands that take a value, so that a script can distinguish values from words. */
 export function valueFlags(commands: readonly Command[]): readonly string[] {
   const options = commands.flatMap(optionsOf).filter(({ type }) => type !== 'boolean')
   return [...new Set(options.map(({ name }) => `--${name}`))]
 }
 
-/** What may follow the words of `path` on the way to a command, or in its first argument. */
+/** The words that may follow `path`: the next word of a command, or a choice of its first argument. */
 export function nextWords(path: string, commands: readonly Command[]): readonly string[] {
   const depth = path === '' ? 0 : path.split(' ').length
   const deeper = commands
@@ -28,7 +28,7 @@ export function nextWords(path: string, commands: readonly Command[]): readonly 
   return [...new Set([...deeper, ...choices])]
 }
 
-/** Every sequence of words after which something can follow: the commands, and those that only begin one, such as `plugin`. */
+/** Every sequence of words that can be continued: the commands, and the beginnings of commands, such as `plugin`. */
 export function pathsOf(commands: readonly Command[]): readonly string[] {
   const paths = commands.flatMap(({ name }) => {
     const words = name.split(' ')

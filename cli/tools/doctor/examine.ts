@@ -3,26 +3,26 @@ import { isPlannedScope, type PlannedEntry, type PlannedScope } from 'sallyport/
 import { isJsonObject, messageOf, pathsFrom, within } from 'sallyport/toolkit'
 import { type Finding, FindingList } from '../findings/finding-list.js'
 import { reach } from './connection.js'
-import { askFor, askIssuer } from './documents.js'
+import { examineNamedServer, examineResource } from './discovery.js'
+import { askIssuer, fetchDocument } from './documents.js'
 import { greet } from './greeting.js'
 import { lists } from './lists.js'
-import { examineNamedServer, examineResource } from './walk.js'
 
 /** Milliseconds that one entry may take; each probe has a limit of its own. */
-const PATIENCE = 60_000
+const ENTRY_TIMEOUT = 60_000
 
-/** Looks at everything outside that a list needs, all of it at once; what was found comes in the order of the list. */
+/** Examines all entries of a list at the same time. The findings come in the order of the list. */
 export async function examine(
   { path: scope, items }: PlannedScope,
   folder: string,
-  patience = PATIENCE,
+  timeout = ENTRY_TIMEOUT,
 ): Promise<readonly Finding[]> {
   const path = pathsFrom(folder)
   const around = items.flatMap((item) => (isPlannedScope(item) ? [] : [factsOf(item, path)]))
   const found = await Promise.all(
     items.map(async (item) => {
-      if (isPlannedScope(item)) return examine(item, folder, patience)
-      return inScope(scope, await examineEntry(item, { scope, path, around }, patience))
+      if (isPlannedScope(item)) return examine(item, folder, timeout)
+      return inScope(scope, await examineEntry(item, { scope, path, around }, timeout))
     }),
   )
   return found.flat()
@@ -31,60 +31,60 @@ export async function examine(
 const inScope = (scope: string, findings: readonly Finding[]): readonly Finding[] =>
   scope === '' ? findings : findings.map((finding) => ({ ...finding, about: `${scope} ${finding.about}` }))
 
-type Surroundings = Pick<Examination, 'scope' | 'path' | 'around'>
+type ScopeContext = Pick<Examination, 'scope' | 'path' | 'around'>
 
 function factsOf({ plugin, options }: PlannedEntry, path: Examination['path']): EntryFacts {
   try {
     return plugin.facts?.({ path }, options as never) ?? {}
   } catch {
-    // Others are examined without them. What is wrong with the entry is for its own examination to say.
+    // The examination of the entry itself will report the error; other entries are examined without its facts.
     return {}
   }
 }
 
-/** What the plugin examines. One that fails or hangs keeps nothing from the others. */
+/** Runs the examination of one plugin. If it fails or hangs, the others still run. */
 async function examineEntry(
   entry: PlannedEntry,
-  surroundings: Surroundings,
-  patience: number,
+  context: ScopeContext,
+  timeout: number,
 ): Promise<readonly Finding[]> {
   const { id, plugin, options } = entry
-  const chart = new FindingList(id)
-  const late = (): Error => new Error(`it is not done after ${patience / 1000} s`)
+  const findings = new FindingList(id)
+  const late = (): Error => new Error(`the examination did not end within ${timeout / 1000} s`)
   const work = async (): Promise<void> => {
-    const examination = examinationOf(chart, id, surroundings)
-    // The plugin gets what its own schema returned, which is what its `examine` is typed for.
+    const examination = examinationOf(findings, id, context)
+    // The options come from the plugin's own schema, so they have the type that its `examine` expects.
     if (plugin.examine === undefined) await examineUrl(examination, options)
     else await plugin.examine(examination, options as never)
   }
   try {
-    await within(patience, work(), late)
+    await within(timeout, work(), late)
   } catch (error) {
-    const advice = 'correct what it says, or report it to whoever made the plugin'
-    chart.wrong('examination', 'EXAMINATION_FAILED', messageOf(error), advice)
+    const advice = 'correct the cause, or report it to the author of the plugin'
+    findings.wrong('examination', 'EXAMINATION_FAILED', messageOf(error), advice)
   }
-  // What is found after its time is not printed any more.
-  return [...chart.findings]
+  // A copy: findings that come after the timeout are not printed.
+  return [...findings.all]
 }
 
-const examinationOf = (chart: FindingList, id: string, surroundings: Surroundings): Examination => ({
-  ...surroundings,
+const examinationOf = (findings: FindingList, id: string, context: ScopeContext): Examination => ({
+  ...context,
   id,
-  ok: (...finding) => chart.ok(...finding),
-  warning: (...finding) => chart.warning(...finding),
-  wrong: (...finding) => chart.wrong(...finding),
+  ok: (...finding) => findings.ok(...finding),
+  warning: (...finding) => findings.warning(...finding),
+  wrong: (...finding) => findings.wrong(...finding),
   probes: {
-    reach: (url, options = {}) => reach(chart, url, options),
+    reach: (url, options = {}) => reach(findings, url, options),
     greet,
     lists,
-    ask: askFor,
+    ask: fetchDocument,
     askIssuer,
-    resource: (...asked) => examineResource(chart, ...asked),
-    authorizationServer: (...asked) => examineNamedServer(chart, ...asked),
+    resource: (...asked) => examineResource(findings, ...asked),
+    authorizationServer: (...asked) => examineNamedServer(findings, ...asked),
   },
 })
 
-/** Whatever has a URL and no `examine`: a source, an endpoint. What it answers is its plugin's business. */
+/** For a plugin with the option `url` and without `examine`: checks the connection. Only the plugin knows more. */
 async function examineUrl({ probes, path }: Examination, options: unknown): Promise<void> {
   if (!isJsonObject(options) || !isWeb(options['url'])) return
   const { url, caCertPath, allowPrivateIP } = options

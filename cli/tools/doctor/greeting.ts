@@ -1,7 +1,7 @@
 import type { Probes } from 'sallyport'
 import { mcpSender } from './mcp-request.js'
 
-/** The last version in which a client begins with `initialize`. */
+/** A request of the last protocol version in which a client begins with `initialize`. */
 export const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
@@ -13,11 +13,11 @@ export const INITIALIZE = JSON.stringify({
   },
 })
 
-/** Greets an MCP server as a client would. */
+/** Sends `initialize` to an MCP server, as a client would. */
 export const greet: Probes['greet'] = async (url, options) => {
   const send = await mcpSender(url, options)
   const response = await send({ body: INITIALIZE })
-  // What it says may be a stream without end.
+  // The body may be an endless stream.
   response.destroy()
   return { status: response.statusCode ?? 0, challenge: response.headers['www-authenticate'] }
 }

@@ -12,14 +12,14 @@ import {
 import { INITIALIZE } from './greeting.js'
 import { type McpRequest, mcpSender, type SendMcp } from './mcp-request.js'
 
-const PATIENCE = 20_000
+const TIMEOUT = 20_000
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_PAGES = 100
 const METHOD_NOT_FOUND = -32_601
 const STATELESS = '2026-07-28'
 const PREFIX = 'io.modelcontextprotocol/'
 
-/** Gets everything that an MCP server lists, as a client of its version would. */
+/** Reads all lists of an MCP server, as a client of its version would. */
 export const lists: Probes['lists'] = async (url, options) => {
   const reader = new ListReader(await mcpSender(url, options))
   try {
@@ -38,7 +38,7 @@ export const lists: Probes['lists'] = async (url, options) => {
 }
 
 class ListReader {
-  private readonly signal = AbortSignal.timeout(PATIENCE)
+  private readonly signal = AbortSignal.timeout(TIMEOUT)
   private readonly budget: ByteBudget = { left: MAX_BYTES }
   private headers: Readonly<Record<string, string>> = {}
   private meta: JsonObject | undefined
@@ -56,7 +56,7 @@ class ListReader {
     return name in capabilities || (isJsonObject(extensions) && `${PREFIX}${name}` in extensions)
   }
 
-  /** Begins a session, or does without one where the server has none. False when it needs a credential. */
+  /** Begins a session, or goes on without one where the server has none. False when the server needs a credential. */
   async begin(): Promise<boolean> {
     const response = await this.send({ body: INITIALIZE })
     const { statusCode: status = 0, headers } = response
@@ -136,7 +136,7 @@ class ListReader {
 
   async end(): Promise<void> {
     if (this.headers['mcp-session-id'] === undefined) return
-    // Servers need not allow it.
+    // Servers may refuse to end a session.
     const ended = await this.send({ method: 'DELETE' }).catch(() => undefined)
     ended?.destroy()
   }
@@ -148,12 +148,12 @@ class ListReader {
 
 const isRefusal = (status: number): boolean => status === 401 || status === 403
 
-/** How many bytes may still be read. */
+/** The number of bytes that may still be read. */
 interface ByteBudget {
   left: number
 }
 
-/** The JSON-RPC response to a request, from a body of JSON or out of a stream of events; nothing when there is none. */
+/** The JSON-RPC response to a request, from a JSON body or an event stream; undefined when there is none. */
 async function answerIn(
   response: IncomingMessage,
   id: number,
@@ -166,7 +166,7 @@ async function answerIn(
     for await (const given of response) {
       const piece: Buffer = given
       budget.left -= piece.length
-      if (budget.left < 0) throw new Error('its lists are too long to be read here')
+      if (budget.left < 0) throw new Error('its lists are too long for doctor to read')
       if (!isStream) pieces.push(piece)
       else {
         for (const event of events.parse(piece)) {
@@ -177,7 +177,7 @@ async function answerIn(
     }
     return isStream ? undefined : jsonObject(Buffer.concat(pieces).toString())
   } finally {
-    // A stream may go on without end.
+    // The stream may be endless.
     response.destroy()
   }
 }

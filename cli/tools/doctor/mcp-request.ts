@@ -3,7 +3,7 @@ import { request as secureRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import type { GreetOptions } from 'sallyport'
 import { tunnelsTo } from './proxy.js'
-import { PATIENCE, readTlsFiles, type TlsFiles } from './tls.js'
+import { readTlsFiles, STEP_TIMEOUT, type TlsFiles } from './tls.js'
 
 export interface McpRequest {
   readonly method?: 'POST' | 'DELETE'
@@ -32,7 +32,7 @@ export async function mcpSender(
     const content = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
     const connecting = direct ? {} : throughProxy(url, tls)
     return new Promise((resolve, reject) => {
-      const options = { method, headers: { ...fixed, ...content, ...headers }, timeout: PATIENCE, signal }
+      const options = { method, headers: { ...fixed, ...content, ...headers }, timeout: STEP_TIMEOUT, signal }
       const asking = request(url, { ...options, ...tls, ...connecting }, resolve)
       asking.on('timeout', () => asking.destroy(new Error('it does not answer within 5 s')))
       asking.on('error', reject)

@@ -6,7 +6,7 @@ import { messageOf, portOf } from 'sallyport/toolkit'
 import type { FindingList } from '../findings/finding-list.js'
 
 /** Milliseconds for each step of a connection. */
-export const PATIENCE = 5_000
+export const STEP_TIMEOUT = 5_000
 
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
@@ -23,15 +23,15 @@ export async function readTlsFiles({ caFile, certFile, keyFile }: ExaminedTls): 
 }
 
 interface Handshake extends TlsFiles {
-  /** The option that names the authorities. */
+  /** The option whose file holds the trusted authorities. */
   readonly caOption?: string | undefined
-  /** A connection that leads there already. */
+  /** An open connection to the host. */
   readonly tunnel?: Socket
 }
 
-/** Shakes hands, and says whose certificate is missing when the chain leads nowhere. */
+/** Opens a TLS session, and names the missing authority when the chain does not end at a trusted one. */
 export async function examineTls(
-  chart: FindingList,
+  findings: FindingList,
   url: URL,
   { caOption = 'caCertPath', tunnel, ...files }: Handshake,
 ): Promise<boolean> {
@@ -40,8 +40,8 @@ export async function examineTls(
     ...(tunnel === undefined ? { host, port: portOf(url) } : { socket: tunnel }),
     ...(!/^[\d.]+$|:/.test(host) && { servername: host }),
     ...files,
-    timeout: PATIENCE,
-    // It is looked at and nothing is sent, so what is wrong with it can be told whole.
+    timeout: STEP_TIMEOUT,
+    // Safe, since nothing is sent: doctor examines the certificate itself to report each fault.
     rejectUnauthorized: false,
   })
   try {
@@ -49,10 +49,10 @@ export async function examineTls(
       socket.once('secureConnect', resolve).once('error', reject)
       socket.once('timeout', () => reject(new Error('it does not answer')))
     })
-    return judged(chart, host, socket, { caOption, own: files.ca !== undefined })
+    return judged(findings, host, socket, { caOption, own: files.ca !== undefined })
   } catch (error) {
     const advice = 'check that it speaks https on this port'
-    chart.wrong('TLS', 'TLS_FAILED', `no session with ${host}: ${messageOf(error)}`, advice)
+    findings.wrong('TLS', 'TLS_FAILED', `no session with ${host}: ${messageOf(error)}`, advice)
     return false
   } finally {
     socket.destroy()
@@ -60,35 +60,40 @@ export async function examineTls(
 }
 
 function judged(
-  chart: FindingList,
+  findings: FindingList,
   host: string,
   socket: TLSSocket,
   { caOption, own }: { readonly caOption: string; readonly own: boolean },
 ): boolean {
   const certificate = socket.getPeerCertificate(true)
   if (socket.authorized) {
-    chart.ok('TLS', `${socket.getProtocol() ?? 'TLS'}, valid until ${certificate.valid_to}`)
+    findings.ok('TLS', `${socket.getProtocol() ?? 'TLS'}, valid until ${certificate.valid_to}`)
     return true
   }
-  // Node keeps the code here, whatever its type says.
+  // Node keeps the code here, although its type says Error.
   const code = String(socket.authorizationError)
   if (code === 'CERT_HAS_EXPIRED') {
     const advice = 'its owner has to renew it'
-    chart.wrong('TLS', 'TLS_EXPIRED', `the certificate of ${host} ended on ${certificate.valid_to}`, advice)
+    findings.wrong(
+      'TLS',
+      'TLS_EXPIRED',
+      `the certificate of ${host} ended on ${certificate.valid_to}`,
+      advice,
+    )
   } else if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    const names = certificate.subjectaltname ?? 'nobody'
+    const names = certificate.subjectaltname ?? 'no name'
     const advice = 'use one of these names in the URL'
-    chart.wrong('TLS', 'TLS_NAME', `the certificate is not for ${host} but for ${names}`, advice)
+    findings.wrong('TLS', 'TLS_NAME', `the certificate is not for ${host} but for ${names}`, advice)
   } else {
-    const instead = own ? ', in place of what it names now' : ''
+    const instead = own ? ', instead of its present content' : ''
     const advice = `put the certificate of that authority into the file that ${caOption} names${instead}`
     const detail = `the certificate of ${host} comes from ${missingAuthority(certificate)}, which is not trusted (${code})`
-    chart.wrong('TLS', 'TLS_UNTRUSTED', detail, advice)
+    findings.wrong('TLS', 'TLS_UNTRUSTED', detail, advice)
   }
   return false
 }
 
-/** Whoever signed the last certificate that was shown. */
+/** The signer of the last certificate that the server sent. */
 function missingAuthority(leaf: DetailedPeerCertificate): string {
   let last = leaf
   const seen = new Set<DetailedPeerCertificate>()

@@ -1,6 +1,6 @@
 /** The result of one check, with advice when something is wrong. */
 export interface Finding {
-  /** Which provider, target or source of the list. */
+  /** The provider, target or source of the list. */
   readonly about: string
   readonly check: string
   readonly state: 'ok' | 'warning' | 'wrong'
@@ -10,14 +10,14 @@ export interface Finding {
   readonly advice?: string
 }
 
-/** The findings about one thing. */
+/** The findings about one provider, target, source or plugin. */
 export class FindingList {
-  readonly findings: Finding[] = []
+  readonly all: Finding[] = []
 
   constructor(private readonly about: string) {}
 
   ok(check: string, detail: string): void {
-    this.findings.push({ about: this.about, check, state: 'ok', code: 'OK', detail })
+    this.all.push({ about: this.about, check, state: 'ok', code: 'OK', detail })
   }
 
   warning(check: string, code: string, detail: string, advice: string): void {
@@ -30,7 +30,7 @@ export class FindingList {
 
   /** A repeated finding is listed once. */
   private add(finding: Finding): void {
-    const known = this.findings.some(({ check, code }) => check === finding.check && code === finding.code)
-    if (!known) this.findings.push(finding)
+    const known = this.all.some(({ check, code }) => check === finding.check && code === finding.code)
+    if (!known) this.all.push(finding)
   }
 }

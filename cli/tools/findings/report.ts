@@ -7,7 +7,7 @@ import type { Finding } from './finding-list.js'
 export function findingsText(found: readonly Finding[], json: boolean, paint: Paint): string {
   const findings = found.map(withoutHidden)
   if (json) return JSON.stringify(findings, undefined, 2)
-  if (findings.length === 0) return 'nothing is needed from outside'
+  if (findings.length === 0) return 'this list depends on nothing outside'
   const width = Math.max(0, ...findings.map(({ about }) => about.length))
   return findings.map((finding) => lineOf(finding, width, paint)).join('\n')
 }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { PluginKind } from '../../commands/plugin-new/flags.js'
 
-/** The files of a new plugin by name: those of the example of its kind, and what makes a package of them. */
+/** The files of a new plugin by name: the example of its kind, and the files that make it a package. */
 export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<string, string>> {
   const manifestPath = createRequire(import.meta.url).resolve('sallyport/package.json')
   const home = dirname(manifestPath)
@@ -79,17 +79,17 @@ npm test          # its own test
 npm run verify    # builds it, and checks it against its contract
 \`\`\`
 
-\`npm run verify -- --with options.yaml\` gives it options, such as paths, which cannot be made up.
+\`npm run verify -- --with options.yaml\` gives it options, such as paths, for which verify has no sample value.
 
-A file names it by the path of its \`dist/index.js\`, such as \`./${name}/dist/index.js\`, while you work on it, and
-by its package name once it is installed beside the file.
+While you work on it, a configuration file names it by the path of its \`dist/index.js\`, such as
+\`./${name}/dist/index.js\`; once it is installed beside the file, by its package name.
 `
 
 const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
 
 /**
- * Where a package manager finds this very version of the package, to test the new plugin with: a checkout or an
- * installed tarball is not a published version.
+ * The dependency on exactly this version of the package, for the tests of the new plugin: a checkout or an installed
+ * tarball is not a published version.
  */
 export function dependencyOn(home: string, version: string): string {
   const at = home.indexOf(`${sep}node_modules${sep}`)
@@ -101,11 +101,11 @@ export function dependencyOn(home: string, version: string): string {
     : `^${version}`
 }
 
-/** Where npm installed a package from; other package managers keep no such file. */
-function resolvedIn(root: string, place: string): string | undefined {
+/** The source from which npm installed a package; other package managers keep no such file. */
+function resolvedIn(root: string, path: string): string | undefined {
   try {
     const { packages } = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8'))
-    const { resolved }: { resolved?: unknown } = packages[place]
+    const { resolved }: { resolved?: unknown } = packages[path]
     return typeof resolved === 'string' ? resolved : undefined
   } catch {
     return undefined

@@ -5,7 +5,7 @@ import type { KnownPlugin } from '../../config/known-plugins.js'
 /** A reference to the options of a plugin in `$defs`. */
 export const referenceTo = (use: string): JsonSchema => ({ $ref: `#/$defs/${pointer(use)}` })
 
-/** A text with `${env:NAME}` or `${file:PATH}`, whose value is not known to an editor. */
+/** A text with `${env:NAME}` or `${file:PATH}`: an editor does not know its value. */
 export const reference: JsonSchema = { type: 'string', pattern: '\\$\\{(?:env|file):[^}]+\\}' }
 
 /** The options of every plugin by its name, for `$defs`. */
@@ -20,10 +20,10 @@ function optionsOf(use: string, schema: KnownPlugin['plugin']['options']): JsonS
 }
 
 /** A schema without one of its properties. */
-export function optionsWithout(known: JsonSchema, taken: string): JsonSchema {
+export function optionsWithout(known: JsonSchema, omitted: string): JsonSchema {
   const { properties, required, ...rest } = known
-  const left = isJsonObject(properties) ? Object.entries(properties).filter(([name]) => name !== taken) : []
-  return { ...rest, properties: Object.fromEntries(left), required: without(required, taken) }
+  const left = isJsonObject(properties) ? Object.entries(properties).filter(([name]) => name !== omitted) : []
+  return { ...rest, properties: Object.fromEntries(left), required: without(required, omitted) }
 }
 
 export function optionsWith(known: JsonSchema, name: string, added: JsonSchema): JsonSchema {
@@ -31,15 +31,15 @@ export function optionsWith(known: JsonSchema, name: string, added: JsonSchema):
   return { ...known, properties: { ...(isJsonObject(properties) && properties), [name]: added } }
 }
 
-/** One schema or another. Not an object literal: with a member `then` it would look like a promise. */
+/** A schema with `if`, `then` and `else`. Not an object literal: with a member `then` it would look like a promise. */
 export const conditional = (condition: JsonSchema, yes: JsonSchema, no?: JsonSchema): JsonSchema =>
   Object.fromEntries([['if', condition], ['then', yes], ...(no === undefined ? [] : [['else', no]])])
 
-/** `then` holds for an entry whose `key` is `word`. */
+/** A schema that applies `then` to an entry whose `key` is `word`. */
 export const when = (key: string, word: string, then: JsonSchema): JsonSchema =>
   conditional({ properties: { [key]: { const: word } }, required: [key] }, then)
 
-/** A schema that allows a reference wherever a text has to match something. */
+/** A schema that allows a reference wherever a text has to match a rule. */
 export function withReferences(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withReferences)
   if (!isJsonObject(schema)) return schema
@@ -48,34 +48,34 @@ export function withReferences(schema: unknown): unknown {
     const form = { type, ...defined({ pattern, format, enum: choices, minLength }) }
     return { ...rest, anyOf: [form, reference] }
   }
-  // References are not replaced in keys, and defaults and examples are no schemas.
+  // Keys cannot hold references, and defaults and examples are no schemas.
   const kept = ['propertyNames', 'default', 'examples', 'const', 'if']
   return Object.fromEntries(
     Object.entries(schema).map(([key, inner]) => [key, kept.includes(key) ? inner : withReferences(inner)]),
   )
 }
 
-/** A schema with its internal references adapted to its new place. */
-function moved(schema: unknown, place: string): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => moved(each, place))
+/** A schema whose internal references point to `$defs/target`, where it moves. */
+function moved(schema: unknown, target: string): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => moved(each, target))
   if (!isJsonObject(schema)) return schema
   return Object.fromEntries(
     Object.entries(schema).map(([key, inner]) => {
       const local = key === '$ref' && typeof inner === 'string' && inner.startsWith('#')
-      return [key, local ? `#/$defs/${place}${String(inner).slice(1)}` : moved(inner, place)]
+      return [key, local ? `#/$defs/${target}${String(inner).slice(1)}` : moved(inner, target)]
     }),
   )
 }
 
 const pointer = (use: string): string => encodeURIComponent(use.replaceAll('~', '~0').replaceAll('/', '~1'))
 
-const without = (names: unknown, taken: string): readonly unknown[] =>
-  Array.isArray(names) ? names.filter((name) => name !== taken) : []
+const without = (names: unknown, omitted: string): readonly unknown[] =>
+  Array.isArray(names) ? names.filter((name) => name !== omitted) : []
 
 const defined = (rules: Readonly<Record<string, unknown>>): JsonSchema =>
   Object.fromEntries(Object.entries(rules).filter(([, rule]) => rule !== undefined))
 
-/** A copy with one place in it changed. */
+/** A copy with the schema at a path changed. */
 export function changed(
   schema: JsonSchema,
   [step, ...rest]: readonly string[],

@@ -7,13 +7,13 @@ import { changed, definitions, reference, withReferences } from './plugin-schema
 import { registrySections } from './registry-sections.js'
 import { pluginRules, useSchema } from './run-schema.js'
 
-/** The schema of a preset's file: its settings, and the options of every plugin where they are written. */
+/** The schema of a preset's file: its settings, and the options of every plugin that may stand in it. */
 export function presetSchema(
   { kind, options, schema }: FilePreset,
   plugins: readonly KnownPlugin[],
 ): JsonSchema {
   const $defs = definitions(plugins)
-  // What is required may be a flag.
+  // A flag may give a required setting.
   const { required: _, ...settings } = options.reduce(withTexts, schema)
   const withPlugins = changed(settings, ['properties', 'plugins', 'items'], (entry) => ({
     ...changed(entry, ['properties', 'use'], () => useSchema(plugins)),
@@ -24,7 +24,7 @@ export function presetSchema(
   return withReferences({ ...whole, title, $defs }) as JsonSchema
 }
 
-/** A value is read like the text of its flag, so a text serves too. */
+/** The reader of a flag's text also reads the value in a file, so the schema allows a text too. */
 function withTexts(settings: JsonSchema, option: Option): JsonSchema {
   if (option.path !== undefined) return settings
   return changed(settings, ['properties', keyOf(option.name)], (schema) => {

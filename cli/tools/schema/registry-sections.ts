@@ -4,7 +4,7 @@ import { providerTypes } from 'sallyport/presets/incoming'
 import type { KnownPlugin } from '../../config/known-plugins.js'
 import { asSchema, changed, conditional, optionsWith, optionsWithout, when } from './plugin-schemas.js'
 
-/** The registry's settings with the options of plugins in its sources and providers. */
+/** Adds the options of plugins to the sources, providers and publishers of the registry's settings. */
 export function registrySections(
   settings: JsonSchema,
   plugins: readonly KnownPlugin[],
@@ -23,7 +23,7 @@ export function registrySections(
   }))
 }
 
-/** A source has the options of its plugin without `name`, which is its own. */
+/** A source has the options of its plugin without `name`: a source has a `name` of its own. */
 function sourceSchema(
   source: JsonSchema,
   plugins: readonly KnownPlugin[],
@@ -69,7 +69,7 @@ function providerSchema(
   }
 }
 
-/** The rules are those of the plugin that publishes to managed sources. */
+/** The rules for publishers come from the plugin that publishes to managed sources. */
 function publisherSchema(plugins: readonly KnownPlugin[], definition: JsonSchema): JsonSchema {
   const rules = plugins
     .filter(({ plugin }) => plugin.requires?.some(({ token }) => token === ManagedSource.token))

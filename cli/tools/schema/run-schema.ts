@@ -3,7 +3,7 @@ import type { KnownPlugin } from '../../config/known-plugins.js'
 import { entry, scope } from '../../config/run-file.js'
 import { changed, conditional, definitions, referenceTo, when, withReferences } from './plugin-schemas.js'
 
-/** The schema of what `sallyport run` reads. */
+/** The schema of a file for `sallyport run`. */
 export function runSchema(plugins: readonly KnownPlugin[]): JsonSchema {
   const list = { type: 'array', items: { $ref: '#/$defs/item' } }
   const root = { type: 'object', properties: { plugins: list }, required: ['plugins'] }
@@ -43,7 +43,7 @@ export const useSchema = (plugins: readonly KnownPlugin[]): JsonSchema => ({
   ],
 })
 
-/** For each plugin what `with` may hold, and whether it must be there. */
+/** For each plugin the schema of `with`, and whether `with` is required. */
 export const pluginRules = (plugins: readonly KnownPlugin[]): readonly JsonSchema[] =>
   plugins.map(({ use, plugin }) =>
     when('use', use, {

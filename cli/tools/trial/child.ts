@@ -15,9 +15,9 @@ process.once('message', (job: TrialJob) => {
     })
   }
   const answer = (findings: readonly TrialFinding[]): void =>
-    // What a plugin left open must not keep the process alive.
+    // A handle that a plugin left open must not keep the process alive.
     send([...findings, ...uncaught], () => process.exit(0))
-  // A turn later, what nobody caught has been reported.
+  // In the next turn of the event loop, uncaught errors have been reported.
   send('begun', () => void tried(job).then((findings) => setImmediate(answer, findings)))
 })
 
@@ -27,7 +27,7 @@ async function tried({ list, folder }: TrialJob): Promise<readonly TrialFinding[
   try {
     return await trySetup(list, { catalogue, folder, locate, log: createLog({ level: 'silent' }) })
   } catch (error) {
-    // The list was planned before, in a process that may write: some plugin writes as soon as it is loaded.
+    // The plan succeeded before, in a process that may write: here a plugin writes while it is loaded.
     const problems =
       error instanceof ConfigError ? error.problems : [{ place: '', message: messageOf(error) }]
     return problems.map((problem) => ({ ...problem, kind: 'unseen' }))

@@ -1,14 +1,14 @@
 import type { List } from 'sallyport'
 import type { TrialFinding } from 'sallyport/embed'
 
-/** The list that the process with the plugins gets. */
+/** The list that the child process tries. */
 export interface TrialJob {
   readonly list: List
   readonly folder: string
 }
 
-/** That the process has got it, and what it found. */
+/** `begun`: the child process has received the job. A list: its findings. */
 export type TrialMessage = 'begun' | readonly TrialFinding[]
 
-/** Around the path of a setting, which the process that read the file turns into a line and a column. No JSON has one. */
+/** Stands around the path of a setting; the parent process turns the path into line and column. JSON never holds it. */
 export const PATH_MARK = '\u0001'

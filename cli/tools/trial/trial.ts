@@ -5,7 +5,7 @@ import { entriesOf, type PlannedScope, TRIAL_FLAGS, type TrialFinding } from 'sa
 import type { Located } from '../../config/result.js'
 import { PATH_MARK, type TrialJob, type TrialMessage } from './messages.js'
 
-/** Milliseconds: `setup` of one plugin has ten seconds, as at a start. */
+/** Milliseconds for all plugins: `setup` of one plugin has ten seconds, as at a start. */
 const TOTAL_TIMEOUT = 30_000
 
 export interface Trial {
@@ -34,11 +34,11 @@ export async function tryPlugins(
   return { problems, warnings }
 }
 
-const UNSEEN = 'setup cannot be tried here, without the network and without writing'
+const UNSEEN = 'check cannot try setup without network and write access'
 
 const WITH_PATH = new RegExp(`^${PATH_MARK}([^${PATH_MARK}]*)${PATH_MARK}(.*)$`, 's')
 
-// The loader of the sources needs a worker, and would write its cache.
+// tsx needs a worker, and would write a cache.
 const FROM_SOURCES = import.meta.url.endsWith('.ts')
 const flags = (): readonly string[] =>
   FROM_SOURCES ? ['-C', 'source', '--import', import.meta.resolve('tsx'), '--allow-worker'] : process.execArgv
@@ -46,27 +46,29 @@ const flags = (): readonly string[] =>
 async function findingsOf(job: TrialJob, environment: NodeJS.ProcessEnv): Promise<readonly TrialFinding[]> {
   const child = fork(fileURLToPath(import.meta.resolve('#cli/tools/trial/child.js')), {
     execArgv: [...flags(), ...TRIAL_FLAGS, '--no-warnings'],
-    // What a plugin prints is not what the command found.
+    // Output of a plugin must not mix with the output of the command.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    // Inside a test, the runner would take a failure in there for one of its own tests.
+    // Inside a test, the runner would count a failure of the child as a failed test.
     env: { ...environment, ...(FROM_SOURCES && { TSX_DISABLE_CACHE: '1' }), NODE_TEST_CONTEXT: undefined },
   })
   const findings = await new Promise<readonly TrialFinding[]>((resolve) => {
     let begun = false
     const failed = (message: string): void =>
       resolve([{ kind: begun ? 'error' : 'unseen', place: '', message }])
-    const late = `setup of a plugin waits, or holds the whole process: no answer in ${TOTAL_TIMEOUT / 1000} s`
+    const late = `setup of a plugin waits, or blocks the process: no answer in ${TOTAL_TIMEOUT / 1000} s`
     const timer = setTimeout(failed, TOTAL_TIMEOUT, late)
     child.on('message', (message: TrialMessage) => {
       if (message === 'begun') begun = true
       else resolve(message)
     })
-    child.on('error', ({ message }) => failed(`the process for it fails: ${message}`))
+    child.on('error', ({ message }) => failed(`the process that tries setup failed: ${message}`))
     child.once('exit', (code, signal) => {
       clearTimeout(timer)
       const how = signal ?? `code ${code}`
       failed(
-        begun ? `setup of a plugin ends the process (${how})` : `the process for it does not start (${how})`,
+        begun
+          ? `setup of a plugin ended the process (${how})`
+          : `the process that tries setup did not start (${how})`,
       )
     })
     child.send(job)

@@ -12,19 +12,17 @@ const send = (message: Message): void => void process.send?.(message)
 process.once('message', (job: Job) => {
   setInterval(send, HEARTBEAT, { kind: 'alive' }).unref()
   const findings = new FindingList(job.about)
-  const step = (name: string): void => send({ kind: 'at', step: name, findings: findings.findings })
+  const step = (name: string): void => send({ kind: 'at', step: name, findings: findings.all })
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       const advice =
-        'await every promise, and catch what a timer or a listener throws: it would end the gateway'
+        'await every promise, and catch errors in timers and listeners: an uncaught error ends the gateway'
       findings.wrong('errors', 'ERROR_ASTRAY', `an uncaught error: ${messageOf(error)}`, advice)
     })
   }
   const finish = (logged: string | undefined): void => {
-    // Exits after the last message: what the plugin left open must not keep the process alive.
-    process.send?.({ kind: 'done', findings: findings.findings, logged } satisfies Message, () =>
-      process.exit(0),
-    )
+    // Exits after the last message: a handle that the plugin left open must not keep the process alive.
+    process.send?.({ kind: 'done', findings: findings.all, logged } satisfies Message, () => process.exit(0))
   }
   verify(findings, job, step).then(finish, (error: unknown) => {
     findings.wrong('verify', 'VERIFY_FAILED', messageOf(error), 'this should not happen: please report it')
@@ -41,7 +39,7 @@ async function verify(
   step('loading')
   const loaded = await new Loader(catalogue, job.folder).load(job.file)
   if (!('problem' in loaded)) return examine(findings, loaded.plugin, job, step)
-  const advice = 'see `sallyport plugin new` for one that works'
+  const advice = '`sallyport plugin new` writes a plugin that works'
   findings.wrong('shape', 'NOT_LOADED', loaded.problem.message, advice)
   return undefined
 }

@@ -21,48 +21,53 @@ import type { Job } from './messages.js'
 import { examineOptions, requiredPaths, sampleOptions, withCanaries } from './options.js'
 import { Resources } from './resources.js'
 
-/** Milliseconds that each step of a plugin may take here: it waits for no network. */
+/** Milliseconds for each step of a plugin: here it needs no network. */
 const LIMITS = { setup: 3_000, start: 5_000, ready: 5_000, stop: 3_000 }
 const TIMEOUT = 3_000
 
 type Step = (name: string) => void
 
-/** Looks at everything that can be seen of a plugin from outside, and answers what it logged meanwhile. */
+/** Checks everything about a plugin that is visible from outside, and returns what the plugin logged. */
 export async function examine(
-  chart: FindingList,
+  findings: FindingList,
   plugin: Plugin,
   job: Job,
   step: Step,
 ): Promise<string | undefined> {
-  examineSummary(chart, plugin)
+  examineSummary(findings, plugin)
   step('options')
   const paths = job.options === undefined ? requiredPaths(plugin) : []
   if (paths.length > 0) {
-    const detail = `it is not set up: no path can be made up for ${paths.join(', ')}`
-    chart.warning('options', 'OPTIONS_NEEDED', detail, GIVE_OPTIONS)
+    const detail = `setup was not tried: there is no sample path for ${paths.join(', ')}`
+    findings.warning('options', 'OPTIONS_NEEDED', detail, GIVE_OPTIONS)
   }
   const options = job.options ?? withCanaries(plugin, sampleOptions(plugin), job.canary)
-  await examineOptions(chart, plugin, options)
+  await examineOptions(findings, plugin, options)
   const valid = await plugin.options?.['~standard'].validate(options)
   if (valid?.issues !== undefined) {
-    const which = job.options === undefined ? 'made-up options' : 'the options that were given'
+    const which = job.options === undefined ? 'sample options' : 'the options of --with'
     const why = await faultsOf({ use: plugin, with: options }, job.folder)
-    chart.wrong('options', 'OPTIONS_NEEDED', `${which} are refused: ${why}`, GIVE_OPTIONS)
+    findings.wrong('options', 'OPTIONS_NEEDED', `${which} are refused: ${why}`, GIVE_OPTIONS)
     return undefined
   }
-  examineWarnings(chart, plugin, valid === undefined ? {} : valid.value)
+  examineWarnings(findings, plugin, valid === undefined ? {} : valid.value)
   if (paths.length > 0) return undefined
   const missing = needsOf(plugin).filter(({ token }) => !helpers.some(([helped]) => helped.token === token))
   if (missing.length > 0) {
     const names = missing.map(({ name }) => name).join(', ')
-    const advice = 'test it with the plugins that it needs, with contractSuite of sallyport/testing'
-    chart.warning('setup', 'NEEDS_OTHERS', `it is not set up alone: it needs ${names}`, advice)
+    const advice = 'test it together with these plugins, with contractSuite of sallyport/testing'
+    findings.warning(
+      'setup',
+      'NEEDS_OTHERS',
+      `setup was not tried: it needs ${names} of other plugins`,
+      advice,
+    )
     return undefined
   }
-  return new Life(chart, plugin, options, job.folder, step).examine()
+  return new LifecycleCheck(findings, plugin, options, job.folder, step).examine()
 }
 
-/** All that a start would say of the options, in one line. */
+/** All problems that a start would report about the options, in one line. */
 async function faultsOf(entry: Entry, folder: string): Promise<string> {
   const locate = (path: SettingPath): string => pathText(path.slice(2))
   try {
@@ -75,15 +80,15 @@ async function faultsOf(entry: Entry, folder: string): Promise<string> {
 
 const GIVE_OPTIONS = 'give options that it accepts, in a file, with --with FILE'
 
-function examineSummary(chart: FindingList, { summary, name, version }: Plugin): void {
+function examineSummary(findings: FindingList, { summary, name, version }: Plugin): void {
   const fault = summary === undefined ? 'has no summary' : summaryFault(summary)
   if (fault === undefined) {
-    chart.ok('shape', `${name} ${version ?? 'without a version'}: ${summary}`)
+    findings.ok('shape', `${name} ${version ?? 'without a version'}: ${summary}`)
     return
   }
   const advice =
     'give it a `summary`: what it does for the operator, in one sentence with a capital letter and a full stop'
-  chart.wrong('shape', 'SUMMARY_MISSING', `${name} ${fault}`, advice)
+  findings.wrong('shape', 'SUMMARY_MISSING', `${name} ${fault}`, advice)
 }
 
 function summaryFault(summary: string): string | undefined {
@@ -94,7 +99,7 @@ function summaryFault(summary: string): string | undefined {
   return faults.length === 0 ? undefined : `has a summary that ${faults.join(' and ')}: "${summary}"`
 }
 
-/** Who provides what a plugin may need, when it does not bring it itself. The kernel has a health of its own. */
+/** Providers of the capabilities that a plugin may require. The kernel itself provides Health. */
 const helpers: readonly (readonly [Capability, List])[] = [
   [Health, []],
   [StateStore, stateInMemory],
@@ -104,14 +109,14 @@ const helpers: readonly (readonly [Capability, List])[] = [
 const needsOf = ({ requires = [], provides = [] }: Plugin): readonly Capability[] =>
   requires.filter(({ token }) => !provides.some((own) => own.token === token))
 
-/** Two gateways with the plugin, one beside the other as at every reload: both are asked, both are stopped. */
-class Life {
+/** Boots two gateways with the plugin at the same time, as every reload does, tests both, and stops both. */
+class LifecycleCheck {
   private readonly lines: string[] = []
-  /** What cannot be looked at after something hangs or failed to start. */
-  private whole = true
+  /** False once the plugin hangs or fails to start: then a second setup and leaks cannot be checked. */
+  private usable = true
 
   constructor(
-    private readonly chart: FindingList,
+    private readonly findings: FindingList,
     private readonly plugin: Plugin,
     private readonly options: unknown,
     private readonly folder: string,
@@ -126,18 +131,18 @@ class Life {
       const second = await this.begin('setup again')
       this.step('stop')
       await first.booted.stop()
-      // The first took with it only what was its own.
+      // The stop of the first gateway must not have ended resources of the second.
       if (second !== undefined) await this.test(second, 'SETUP_ONCE')
       await second?.booted.stop()
     }
     this.examineStops()
-    if (this.whole) await this.examineLeaks(before)
+    if (this.usable) await this.examineLeaks(before)
     return this.lines.join('')
   }
 
   private async begin(turn: 'setup' | 'setup again'): Promise<Running | undefined> {
     this.step(turn)
-    const { chart, plugin, options, folder, lines } = this
+    const { findings, plugin, options, folder, lines } = this
     const runner = new ConformanceRunner(plugin.provides ?? [], {
       timeout: TIMEOUT,
       onCheck: (capability, { statement }) => this.step(`${capability}, which ${statement}`),
@@ -153,62 +158,62 @@ class Life {
       ]
       const booted = await boot(list, { catalogue, folder, log, scrubber, limits: LIMITS })
       await booted.ready({})
-      await aTurn()
+      await nextTurn()
       return { booted, runner }
     } catch (error) {
-      this.whole = false
+      this.usable = false
       if (error instanceof Error && breaksContract(error)) {
-        const advice = '"Write a plugin" in plugins/README.md says what a plugin owes the gateway'
-        chart.wrong('contract', 'CONTRACT_BROKEN', messageOf(error), advice)
+        const advice = '"Write a plugin" in plugins/README.md describes the duties of a plugin'
+        findings.wrong('contract', 'CONTRACT_BROKEN', messageOf(error), advice)
       } else if (turn === 'setup') {
-        const advice = 'setup wires and returns; what has to wait goes to gateway.onStart'
-        chart.wrong('setup', 'SETUP_FAILED', messageOf(error), advice)
-      } else chart.wrong('setup', 'SETUP_ONCE', messageOf(error), ALONE)
+        const advice = 'setup only wires and returns: move every wait to gateway.onStart'
+        findings.wrong('setup', 'SETUP_FAILED', messageOf(error), advice)
+      } else findings.wrong('setup', 'SETUP_ONCE', messageOf(error), SHARED_STATE_ADVICE)
       return undefined
     }
   }
 
-  /** The second time around, what was kept before and is no longer kept shares something with the first. */
+  /** Runs the contract tests. A test that passes in the first gateway and fails in the second shows shared state. */
   private async test({ booted, runner }: Running, again?: 'SETUP_ONCE'): Promise<void> {
-    const { chart, plugin } = this
-    const wrong = chart.findings.filter(({ state }) => state === 'wrong').length
-    if (again !== undefined && (wrong > 0 || !this.whole)) return
+    const { findings, plugin } = this
+    const wrong = findings.all.filter(({ state }) => state === 'wrong').length
+    if (again !== undefined && (wrong > 0 || !this.usable)) return
     for await (const { capability, requirement, state, detail = '' } of runner.run(booted.app)) {
-      await aTurn()
+      await nextTurn()
       if (state === 'inconclusive' && again === undefined) {
-        const advice = 'give options with --with for a place that can be read from here'
-        chart.warning(capability, 'UNSEEN', detail, advice)
+        const advice = 'give options with --with for a source that can be read from here'
+        findings.warning(capability, 'UNSEEN', detail, advice)
       }
       if (state !== 'failed') continue
-      if (again !== undefined) chart.wrong('setup', again, `once another gateway stopped: ${detail}`, ALONE)
-      else chart.wrong(capability, requirement.code, detail, requirement.advice)
+      if (again !== undefined)
+        findings.wrong('setup', again, `after another gateway stopped: ${detail}`, SHARED_STATE_ADVICE)
+      else findings.wrong(capability, requirement.code, detail, requirement.advice)
       if (requirement.code !== 'HANGS') continue
-      this.whole = false
+      this.usable = false
       return
     }
-    const now = chart.findings.filter(({ state }) => state === 'wrong').length
-    if (again === undefined) reportContract(chart, plugin, now === wrong)
+    const now = findings.all.filter(({ state }) => state === 'wrong').length
+    if (again === undefined) reportContract(findings, plugin, now === wrong)
   }
 
   private examineStops(): void {
     for (const line of this.lines) {
       const { msg, err }: Readonly<Record<string, unknown>> = JSON.parse(line)
       if (msg !== 'a plugin did not stop cleanly') continue
-      const detail = isJsonObject(err) ? String(err['message']) : 'it failed in stop'
-      const advice =
-        'let every step of gateway.onStop end, and soon: what cannot be closed is logged, not thrown'
-      this.chart.wrong('stop', 'STOP_FAILED', detail, advice)
+      const detail = isJsonObject(err) ? String(err['message']) : 'its stop failed'
+      const advice = 'let every step of gateway.onStop end soon: log what cannot be closed, and throw nothing'
+      this.findings.wrong('stop', 'STOP_FAILED', detail, advice)
     }
   }
 
-  /** What would keep the process alive that was not there before; it has a second to go. */
+  /** Reports resources that the stopped plugin left open; each has a second to close. */
   private async examineLeaks(before: Resources): Promise<void> {
     this.step('after the stop')
     for (let turns = 20; turns > 0 && before.leaked().length > 0; turns--) await setTimeout(50)
     const left = before.leaked()
-    if (left.length === 0) return this.chart.ok('stop', 'nothing is left open')
+    if (left.length === 0) return this.findings.ok('stop', 'nothing is left open')
     const advice = 'end it in gateway.onStop'
-    this.chart.wrong(
+    this.findings.wrong(
       'stop',
       'LEAK',
       `after the stop this is still open: ${[...new Set(left)].join(', ')}`,
@@ -225,40 +230,42 @@ interface Running {
   readonly runner: ConformanceRunner
 }
 
-// Without one, promises that nobody catches are not told, and no sign of life gets out.
-const aTurn = (): Promise<void> => setImmediate()
+// Without a turn of the event loop, uncaught rejections are not reported and no heartbeat is sent.
+const nextTurn = (): Promise<void> => setImmediate()
 
-const ALONE = 'keep nothing that changes in module scope: two gateways run side by side at every reload'
+const SHARED_STATE_ADVICE =
+  'keep nothing that changes in module scope: two gateways run side by side at every reload'
 
-function reportContract(chart: FindingList, { provides = [] }: Plugin, passed: boolean): void {
+function reportContract(findings: FindingList, { provides = [] }: Plugin, passed: boolean): void {
   const known = conformanceSuites.map(({ capability }) => capability.token)
   const others = provides.filter(({ token }) => !known.includes(token))
   if (others.length > 0) {
     const names = others.map(({ name }) => name).join(', ')
-    const advice = 'test what it does in a test of yours'
-    chart.warning('contract', 'CONTRACT_UNJUDGED', `there is no suite for ${names}`, advice)
+    const advice = 'write a test of your own for them'
+    findings.warning('contract', 'CONTRACT_UNJUDGED', `there is no suite for ${names}`, advice)
   }
   const held = provides.filter(({ token }) => known.includes(token)).map(({ name }) => name)
-  if (passed && held.length > 0) chart.ok('contract', `it keeps that of ${held.join(', ')}`)
+  if (passed && held.length > 0) findings.ok('contract', `it keeps the contract of ${held.join(', ')}`)
 }
 
-const FORM = 'return a list of { place, message }, or an empty one; `place` is a path in the options'
+const WARNINGS_ADVICE =
+  'return a list of { place, message }, or an empty one; `place` is a path in the options'
 
-/** What the plugin says of options that it accepts. A start logs it, where secrets are looked for. */
-function examineWarnings(chart: FindingList, plugin: Plugin, options: unknown): void {
+/** Checks the warnings of the plugin about valid options. */
+function examineWarnings(findings: FindingList, plugin: Plugin, options: unknown): void {
   if (plugin.warnings === undefined) return
   let warnings: unknown
   try {
-    // It gets what its own schema returned, which is what it is typed for.
+    // The options come from the plugin's own schema, so they have the type that `warnings` expects.
     warnings = plugin.warnings(options as never)
   } catch (error) {
-    const detail = `it fails in warnings: ${messageOf(error)}`
-    chart.wrong('warnings', 'WARNINGS_FAILED', detail, FORM)
+    const detail = `warnings threw: ${messageOf(error)}`
+    findings.wrong('warnings', 'WARNINGS_FAILED', detail, WARNINGS_ADVICE)
     return
   }
   if (!Array.isArray(warnings) || !warnings.every(isProblem)) {
-    chart.wrong('warnings', 'WARNINGS_MALFORMED', 'what warnings returns is no list of problems', FORM)
-  } else chart.ok('warnings', 'it answers for options that it accepts')
+    findings.wrong('warnings', 'WARNINGS_MALFORMED', 'warnings returned no list of problems', WARNINGS_ADVICE)
+  } else findings.ok('warnings', 'it returns a list of problems')
 }
 
 const isProblem = (value: unknown): boolean =>

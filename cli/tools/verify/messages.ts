@@ -1,16 +1,16 @@
 import type { Finding } from '../findings/finding-list.js'
 
-/** What the process with the plugin gets to do. */
+/** The job of the child process that loads the plugin. */
 export interface Job {
   readonly file: string
   readonly folder: string
   readonly about: string
   readonly options: Readonly<Record<string, unknown>> | undefined
-  /** Takes the place of a secret, so that it is recognized in any output. */
+  /** The value of every secret option, so that a leak is recognized in any output. */
   readonly canary: string
 }
 
-/** What it reports. Without a message for some time, the plugin blocks its thread. */
+/** The reports of the child. A plugin that blocks its thread stops them. */
 export type Message =
   | { readonly kind: 'alive' }
   | { readonly kind: 'at'; readonly step: string; readonly findings: readonly Finding[] }

@@ -10,7 +10,7 @@ export const sampleOptions = (plugin: Plugin): Options => Object.fromEntries(sam
 
 const PATH_NAME = /(?:file|path|folder|dir|directory)$/i
 
-/** The required options that name a file or folder, without an example: nothing is there that a sample could name. */
+/** The required options that name a file or folder and have no example: a sample path would lead nowhere. */
 export const requiredPaths = (plugin: Plugin): readonly string[] =>
   samples(plugin).flatMap(([name, sample]) => (sample === SAMPLE && PATH_NAME.test(name) ? [name] : []))
 
@@ -38,7 +38,7 @@ function sampleOf(schema: unknown): unknown {
   return format === 'uri' ? 'https://sample.example' : SAMPLE
 }
 
-/** Options with the canary in the place of each secret, so that it is recognized in any output. */
+/** The options with the canary as each secret, so that a leak is recognized in any output. */
 export function withCanaries(plugin: Plugin, options: Options, canary: string): Options {
   const secrets = secretNames(jsonSchemaOf(plugin.options)).filter((name) => !(name in options))
   const required = secretNames(jsonSchemaOf(plugin.options)).filter((name) => options[name] === SAMPLE)
@@ -58,11 +58,17 @@ function propertiesOf(schema: JsonSchema | undefined): readonly (readonly [strin
 
 /** Checks the descriptions of the options, their types, and that unknown ones are refused. */
 export async function examineOptions(findings: FindingList, plugin: Plugin, options: Options): Promise<void> {
-  if (plugin.options === undefined) return findings.ok('options', 'it takes none')
+  if (plugin.options === undefined) return findings.ok('options', 'it has no options')
   const schema = jsonSchemaOf(plugin.options)
   if (schema === undefined) {
-    const advice = 'use a schema that has one, such as one of Zod 4, so that editors can complete it'
-    findings.warning('options', 'OPTIONS_UNTOLD', 'their schema has no JSON Schema', advice)
+    const advice =
+      'use a schema library that can generate one, such as Zod 4, so that editors can complete options'
+    findings.warning(
+      'options',
+      'OPTIONS_UNTOLD',
+      'the schema of its options generates no JSON Schema',
+      advice,
+    )
   }
   examineDescriptions(findings, schema)
   await examineTypes(findings, plugin, schema, options)
@@ -70,11 +76,11 @@ export async function examineOptions(findings: FindingList, plugin: Plugin, opti
   const result = await plugin.options['~standard'].validate({ ...options, [unknown]: true })
   if (result.issues === undefined) {
     const advice = 'use z.strictObject: a misspelt option would be ignored silently'
-    findings.wrong('options', 'OPTIONS_LAX', 'an option that it does not know is accepted', advice)
-  } else findings.ok('options', 'an option that it does not know is refused')
+    findings.wrong('options', 'OPTIONS_LAX', 'an unknown option is accepted', advice)
+  } else findings.ok('options', 'an unknown option is refused')
 }
 
-/** Whether a value of another type than that of the schema is accepted. */
+/** Checks that each option refuses a value of another type than its schema has. */
 async function examineTypes(
   findings: FindingList,
   plugin: Plugin,
@@ -88,11 +94,11 @@ async function examineTypes(
     if (result?.issues === undefined) lax.push(name)
   }
   if (lax.length === 0) return
-  const advice = 'check the type: what the operator wrote would mean something else, or fail much later'
+  const advice = "check the type: otherwise an operator's mistake has another meaning, or fails much later"
   findings.wrong(
     'options',
     'OPTIONS_UNCHECKED',
-    `an object is accepted in the place of ${lax.join(', ')}`,
+    `an object is accepted as the value of ${lax.join(', ')}`,
     advice,
   )
 }
@@ -114,10 +120,5 @@ function examineDescriptions(findings: FindingList, schema: JsonSchema | undefin
   if (open.length === 0) return
   const names = open.map(([name]) => name).join(', ')
   const advice = 'make it with secretText(), or .meta({ writeOnly: true }), so that --print-plugins hides it'
-  findings.wrong(
-    'options',
-    'SECRET_UNMARKED',
-    `by its name this is a secret, and is not marked: ${names}`,
-    advice,
-  )
+  findings.wrong('options', 'SECRET_UNMARKED', `named like a secret, and not marked as one: ${names}`, advice)
 }

@@ -1,13 +1,13 @@
 import { createHook } from 'node:async_hooks'
 
-/** What keeps this process alive or listens to it, by kind: timers, sockets, servers, signals. */
+/** The resources and listeners of this process by kind: timers, sockets, servers, signals. */
 export class Resources {
   private readonly intervals = new Map<number, object>()
   private readonly before: readonly string[]
 
   constructor() {
     const { intervals } = this
-    // An unref'd interval is listed nowhere else. Those of Node itself, as for connections, are not the plugin's.
+    // No other API lists an unref'd interval. Intervals of Node itself, such as for connections, do not count.
     createHook({
       init(id, type, _trigger, resource: { readonly _repeat?: unknown }) {
         // Timeouts end by themselves.

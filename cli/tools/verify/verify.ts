@@ -11,20 +11,20 @@ const START_TIMEOUT = 60_000
 const TOTAL_TIMEOUT = 180_000
 
 /**
- * Checks a plugin against the rules for every plugin, and against the contracts of what it provides. It runs in a
- * process of its own: whatever it does there, this one can still report it.
+ * Checks a plugin against the rules for every plugin, and against the contracts of its capabilities. The plugin runs
+ * in a child process, so that this process can report even a crash.
  */
 export async function verifyPlugin(job: Omit<Job, 'canary'>): Promise<readonly Finding[]> {
   const canary = `canary${randomBytes(12).toString('hex')}`
   const result = await runChild({ ...job, canary })
   const list = new FindingList(job.about)
-  list.findings.push(...result.findings)
+  list.all.push(...result.findings)
   if (result.end !== undefined) {
     list.wrong(...result.end)
-    return list.findings
+    return list.all
   }
   checkOutput(list, { canary, logged: result.logged ?? '', output: result.output })
-  return list.findings
+  return list.all
 }
 
 interface ChildResult {
@@ -32,7 +32,7 @@ interface ChildResult {
   /** The log, when the examination was finished. */
   readonly logged: string | undefined
   readonly output: string
-  /** Why it did not finish. */
+  /** The finding that explains why the child did not finish. */
   readonly end: Parameters<FindingList['wrong']> | undefined
 }
 
@@ -40,7 +40,7 @@ async function runChild(job: Job): Promise<ChildResult> {
   const child = fork(fileURLToPath(import.meta.resolve('#cli/tools/verify/child.js')), {
     execArgv: [...process.execArgv, '--no-warnings'],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // Inside a test, the runner would take a failure in there for one of its own tests.
+    // Inside a test, the runner would count a failure of the child as a failed test.
     env: { ...process.env, NODE_TEST_CONTEXT: undefined },
   })
   let output = ''
@@ -64,7 +64,7 @@ async function runChild(job: Job): Promise<ChildResult> {
       }
     })
     child.on('error', (error) => resolve(ended(step, error.message)))
-    // Not `exit`: at `close` all output is read.
+    // Not `exit`: only at `close` all output has been read.
     child.on('close', (code, signal) => {
       for (const limit of [total, heartbeat]) clearTimeout(limit)
       resolve(done ? undefined : ended(step, signal ?? `code ${code}`))
@@ -85,30 +85,30 @@ async function kill(child: ChildProcess): Promise<void> {
 const blocked = (step: string): NonNullable<ChildResult['end']> => [
   step,
   'BLOCKS',
-  `it holds the whole process: nothing else has run for ${HEARTBEAT_TIMEOUT / 1000} s`,
-  'look for a loop without end, or a call that waits, such as execSync: everybody is served by this one thread',
+  `it blocks the process: nothing else has run for ${HEARTBEAT_TIMEOUT / 1000} s`,
+  'look for an endless loop, or a blocking call such as execSync: this one thread serves all callers',
 ]
 
 const tooLong = (step: string): NonNullable<ChildResult['end']> => [
   step,
   'ENDLESS',
-  `it is not done after ${TOTAL_TIMEOUT / 1000} s`,
-  'give everything that waits a limit',
+  `it did not finish within ${TOTAL_TIMEOUT / 1000} s`,
+  'give every wait a time limit',
 ]
 
 const ended = (step: string, how: string): NonNullable<ChildResult['end']> => [
   step,
   'EXITS',
-  `the process ended in the middle (${how})`,
-  'throw an error instead of process.exit, and catch every promise: a gateway serves others too',
+  `it ended the process (${how})`,
+  'throw an error instead of process.exit, and catch every promise: the gateway has other plugins too',
 ]
 
 /** Checks the log and the other output. */
 function checkOutput(list: FindingList, seen: { canary: string; logged: string; output: string }): void {
   if ((seen.logged + seen.output).includes(seen.canary)) {
     const advice = 'open it with secretFrom and gateway.scrubber, and log no options'
-    list.wrong('secrets', 'SECRET_TOLD', 'a secret of its options is in the log or in its output', advice)
-  } else if (seen.logged !== '') list.ok('secrets', 'none of its options is in the log')
+    list.wrong('secrets', 'SECRET_TOLD', 'a secret option appears in the log or in its output', advice)
+  } else if (seen.logged !== '') list.ok('secrets', 'no secret option appears in the log')
   if (seen.output === '') return
   const advice = 'use gateway.log: stdout belongs to the protocol under `proxy stdio`'
   list.warning('output', 'OUTPUT', 'it writes to stdout or stderr past the log', advice)

@@ -8,7 +8,7 @@ export interface EndedRequest {
   readonly status: number
   /** From the request's headers to the end of its response. */
   readonly durationMs: number
-  /** Bytes of the response's body; for an upgrade all that was sent over its connection. */
+  /** Bytes of the response's body; for an upgrade, all bytes that the gateway sent over its connection. */
   readonly bytes: number
   /** The response was not complete. */
   readonly aborted: boolean
@@ -17,12 +17,13 @@ export interface EndedRequest {
 }
 
 /**
- * Gets each request when its response has ended: refused ones, event streams and upgrades too. It must not block: it
- * queues what takes time. Its errors are logged. Requests of `dispatch` are not
- * among them.
+ * Gets each request when its response has ended, also refused requests, event streams and upgrades, but no requests
+ * of `dispatch`. It must not block: it queues work that takes time. The gateway logs its errors.
  */
 export interface AccessSink {
-  /** The least status that it wants: 400 for what was refused or failed, which costs the other requests nothing. */
+  /**
+   * The lowest status that it wants. With 400 it gets only refused and failed requests, and the others cost nothing.
+   */
   readonly from: 0 | 400
   ended(request: EndedRequest): void
 }

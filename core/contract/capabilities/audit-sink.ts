@@ -2,16 +2,15 @@ import { many } from '../capability.js'
 import type { McpSubject } from '../message.js'
 import type { PublicationState } from './publications.js'
 
-/**
- * What became of one request, or of one call in it, once it has ended. It holds no token, query, argument or result.
- */
+/** The outcome of one request, or of one call in it, after its end. It holds no token, query, argument or result. */
 export interface AuditEvent {
   /**
-   * `called`: an MCP server was called, once for each call of a batch. `refused`: the gate refused the request, once for
-   * each call that was read of it. `published`: a registry was changed. `accepted`: any other request of a known caller.
+   * `called`: an MCP server was called; one event for each call of a batch. `refused`: the gate refused the request;
+   * one event for each call that the gate had read. `published`: a registry was changed. `accepted`: any other
+   * request of a known caller.
    */
   readonly kind: 'accepted' | 'refused' | 'called' | 'published'
-  /** When it had ended. */
+  /** When the request ended, in ISO 8601. */
   readonly at: string
   readonly requestId: string
   readonly method: string
@@ -21,14 +20,14 @@ export interface AuditEvent {
   readonly status?: number
   readonly provider?: string
   readonly subject?: string
-  /** Who acts for the subject, the last one first (RFC 8693, `act`). */
+  /** The actors for the subject, the last one first (RFC 8693, `act`). */
   readonly actors?: readonly string[]
-  /** Those of the caller's credentials. */
+  /** The scopes of the caller's credentials. */
   readonly scopes?: readonly string[]
-  /** The client's, as far as the proxies in front are trusted. */
+  /** The client's address, as far as the gateway trusts the proxies in front. */
   readonly address?: string
   readonly mcp?: AuditedCall
-  /** `denied`: the gate refused it. `failed`: it could not be done, or was not done to its end. */
+  /** `denied`: the gate refused it. `failed`: the gateway or the target did not complete it. */
   readonly outcome?: AuditOutcome
   /** The rule of a policy that denied it. */
   readonly policy?: string
@@ -39,22 +38,22 @@ export interface AuditEvent {
   /** In hexadecimal. */
   readonly traceId?: string
   /**
-   * With `refused`, of callers without an identity: so many further requests of this kind, from so many addresses, are
-   * counted in this event. It has the method, route and id of the latest.
+   * With `refused`, for callers without an identity: the event stands for `more` further requests of this kind, from
+   * `addresses` addresses. It has the method, route and id of the latest.
    */
   readonly more?: number
   readonly addresses?: number
-  /** With `published`: what changed. `version` is missing where all of a name changed. */
+  /** With `published`: the change. Its `version` is missing where all versions of a name changed. */
   readonly server?: PublishedChange
 }
 
 export type AuditOutcome = 'allowed' | 'denied' | 'failed'
 
-/** What a call asked for. */
+/** The call that the event reports. */
 export interface AuditedCall {
   readonly method: string
   readonly kind?: McpSubject['kind']
-  /** Of a resource without the query of its URI. */
+  /** For a resource, its URI without the query. */
   readonly name?: string
   readonly protocolVersion?: string
 }
@@ -67,14 +66,14 @@ export interface PublishedChange {
   readonly before?: PublicationState
   /** A deletion is an action `status` with the status `deleted` after it. */
   readonly after: PublicationState
-  /** Where all of a name changed: how many versions that were, and of the first 1,000 of them what they were before. */
+  /** Where all versions of a name changed: their number, and the state before the change of the first 1,000. */
   readonly count?: number
   readonly versions?: readonly { readonly version: string; readonly before?: PublicationState | undefined }[]
 }
 
 /**
- * Gets each event soon after its request has ended, in the order in which they did. It must not block: it queues what
- * takes time. Its errors are logged.
+ * Gets each event soon after the end of its request, in the order of these ends. It must not block: it queues work
+ * that takes time. The gateway logs its errors.
  */
 export type AuditSink = (event: AuditEvent) => void
 

@@ -3,9 +3,9 @@ import { many } from '../capability.js'
 import type { Identity } from '../identity.js'
 
 /**
- * Why an authenticator did not accept a token. `notMine`: another one may. `invalid`: it is of this one's provider, and
- * invalid. `unavailable`: it could not be checked. `busy`: too many tokens are being checked, which says nothing about
- * the token or its provider; the caller is asked to try again.
+ * Why an authenticator did not accept a token. `notMine`: another authenticator may accept it. `invalid`: the token
+ * comes from this provider, and is invalid. `unavailable`: the authenticator could not check it. `busy`: too many
+ * tokens are being checked at once, which says nothing about the token or its provider; the caller should try again.
  */
 export interface Rejection {
   readonly kind: 'notMine' | 'invalid' | 'unavailable' | 'busy'
@@ -19,7 +19,7 @@ export type Verdict = { readonly identity: Identity } | { readonly rejection: Re
 
 /** One check on the way to a verdict. */
 export interface Finding {
-  /** What was checked: `iss`, `exp`, `keys`, `signature`. */
+  /** The subject of the check: `iss`, `exp`, `keys`, `signature`. */
   readonly about: string
   readonly holds: boolean
   /** For the operator who holds the token: it may quote header and claims, never the signature or a secret. */
@@ -33,14 +33,15 @@ export interface Explanation {
 
 /**
  * Decides who sent a request. It never writes to the response and never throws for invalid credentials, so that the
- * next one in the list can still accept them. When it throws, or its promise does not settle in time, the request is
- * refused. The bearer token, if there is a well-formed one, is `request.credentials`.
+ * next authenticator in the list can still accept the request. When it throws, or its promise does not settle in
+ * time, the gate refuses the request. `request.credentials` holds the bearer token, if the request has a well-formed
+ * one.
  */
 export interface Authenticator {
   readonly provider: string
   /**
-   * Nobody is asked for credentials: every request is accepted. Whoever looks at it takes anything but `true` for an
-   * authenticator that asks.
+   * `true` when it accepts every request, without credentials. With any other value it counts as an authenticator
+   * that needs credentials.
    */
   readonly open?: true
   authenticate(request: FastifyRequest): Verdict | Promise<Verdict>

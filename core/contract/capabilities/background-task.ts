@@ -2,7 +2,7 @@ import { many } from '../capability.js'
 
 /**
  * Work besides handling requests, such as MCP over standard input. When all background tasks of a list are over the
- * gateway stops, as on a signal; one that fails stops it too.
+ * gateway stops, as on a signal; a task that fails stops it too.
  */
 export interface BackgroundTask {
   /** Settles when nothing is left to do. */

@@ -8,18 +8,18 @@ import { many } from '../capability.js'
  */
 export interface BrowserSession {
   /**
-   * The token of the session that the request belongs to; undefined without one, also when what the request brings was
-   * made up, changed, or has expired. When it throws, the request is refused, unless its route is public.
+   * The token of the session that the request belongs to; undefined without a session, and for session data that is
+   * forged, changed or expired. When it throws, the gate refuses the request, unless its route is public.
    */
   token(request: FastifyRequest): string | undefined | Promise<string | undefined>
   /**
-   * The name of who is signed in, for a page, and empty when the issuer told none: known once `token` has returned the
-   * token of this request.
+   * The name of the signed-in person, for a page; empty when the issuer gave no name. It is known after `token` has
+   * returned the token of this request.
    */
   person(request: FastifyRequest): string | undefined
-  /** The path where a person signs in, to come back to `returnTo` if that is a path of this gateway. */
+  /** The path where a person signs in. The browser then returns to `returnTo`, if that is a path of this gateway. */
   signInPath(returnTo: string): string
-  /** Where a form posts to sign out. */
+  /** The path to which a form posts to sign out. */
   readonly signOutPath: string
 }
 

@@ -9,36 +9,39 @@ export interface VersionKey {
 /** A version as it is stored. */
 export interface StoredDocument extends VersionKey {
   /**
-   * `{"server":...,"_meta":...}` in UTF-8, with the dates that were decided when it was first stored. Its `isLatest` means
-   * nothing: what is the latest version is decided when it is served.
+   * `{"server":...,"_meta":...}` in UTF-8, with the dates that the registry decided when it first stored the
+   * version. Its `isLatest` means nothing: the registry decides at each response which version is the latest.
    */
   readonly document: Uint8Array
 }
 
-/** What is stored of a source, or what changed of it since a revision. */
+/** The stored contents of a source, or their changes since a revision. */
 export interface StoredContents {
   readonly kind: 'whole' | 'changes'
-  /** As a source gives them. */
+  /** In the form in which a source gives them. */
   readonly payloads: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** As with a source: the payloads' memory belongs to the registry from now on. */
   readonly handedOver?: boolean
-  /** With `changes`: what is no longer there. */
+  /** With `changes`: the versions that were removed. */
   readonly removed?: readonly VersionKey[]
   /** Rises with each write; 0 in a store that only one process uses. */
   readonly revision: number
-  /** Of the source, for the next sync. */
+  /** The bookmark of the source for the next sync. */
   readonly bookmark: string | undefined
   /** Why the last sync failed. */
   readonly failure?: string | undefined
 }
 
-/** What a sync changed. The lists may be read more than once. */
+/** The changes of one sync. A store may read the lists more than once. */
 export interface ContentsChange {
   readonly changed: Iterable<StoredDocument>
   readonly removed: Iterable<VersionKey>
-  /** Everything, after the change. */
+  /** All documents after the change. */
   readonly all: Iterable<StoredDocument>
-  /** Of what is stored this process cannot take all, so `changed` and `removed` lack something: `all` replaces it. */
+  /**
+   * This process cannot use all stored documents, so `changed` and `removed` are incomplete: `all` replaces the
+   * stored contents.
+   */
   readonly replaces?: boolean
   readonly bookmark: string | undefined
 }
@@ -46,36 +49,39 @@ export interface ContentsChange {
 /** The stored state of one source. */
 export interface SourceStore {
   /**
-   * What is stored, or what changed since a revision; `undefined` when there is nothing, or nothing newer, a report
-   * included. A store may answer with the whole when it no longer knows the changes, and with revision 0 and no changes when
-   * it was emptied. Throws when what is stored cannot be
-   * used or reached; without a revision, a store that processes share may answer with the copy of this one then.
+   * Returns the stored contents, or their changes since a revision; `undefined` when the store has nothing, or
+   * nothing newer, not even a report. A store may return the whole when it no longer knows the changes, and revision
+   * 0 without changes when it was emptied. It throws when the contents cannot be used or reached; a store that
+   * processes share may then answer a read without a revision with the copy of this process.
    */
   read(since: number | undefined, signal: AbortSignal): Promise<StoredContents | undefined>
-  /** Stores a change, all of it or nothing, also when the process is killed. Returns the new revision. */
+  /** Stores all of a change or none of it, also when the process is killed. Returns the new revision. */
   write(change: ContentsChange, signal: AbortSignal): Promise<number>
   /** How processes share it; missing in a store that only one process uses. */
   readonly shared?: SharedSource
 }
 
 /**
- * A source whose state several processes share. One of them leads: it alone reads the source and writes. What it wrote is
- * served only afterwards, so that all processes serve the same bytes.
+ * A source whose state several processes share. One of them is the leader: it alone reads the source and writes.
+ * Every process serves a change only after the leader has stored it, so all serve the same bytes.
  */
 export interface SharedSource {
   /**
-   * Calls `work` whenever this process becomes the leader; its signal is aborted when it no longer is, and a write of a
-   * former leader fails. Returns a function that steps down, and settles when another process may lead.
+   * Calls `work` whenever this process becomes the leader. The signal aborts when the process stops being the
+   * leader; a write of a former leader fails. Returns a function that steps down; its promise settles when another
+   * process may lead.
    */
   lead(work: (signal: AbortSignal) => void): () => Promise<void>
   /** Calls `changed` when there may be something new to read: soon after a write, and at the latest after 30 s. */
   watch(changed: () => void): () => void
-  /** Stores how a sync of the leader ended that changed nothing: why it failed, or that it did not. */
+  /**
+   * Stores the result of a sync of the leader that changed nothing: why it failed, or `undefined` when it succeeded.
+   */
   report(failure: string | undefined, signal: AbortSignal): Promise<void>
   /** Asks the leader, whichever process it is, to sync. */
   requestSync(): Promise<void>
   onSyncRequest(requested: () => void): () => void
-  /** Stores what was read, for a start of this process while the store cannot be reached. */
+  /** Stores a copy of the contents that this process has read, for a start while the store cannot be reached. */
   saveCopy(
     contents: Pick<ContentsChange, 'all' | 'bookmark'>,
     revision: number,
@@ -83,11 +89,11 @@ export interface SharedSource {
   ): Promise<void>
 }
 
-/** Where the catalogue stores the state of its sources. */
+/** Stores the state of the sources of the catalogue. */
 export interface CatalogueStore {
-  /** `place`: of the source. What was stored for another place is not used for this one. */
-  open(source: { readonly name: string; readonly place: string }): SourceStore
+  /** `location` is that of the source. Contents that were stored for another location are not used for this one. */
+  open(source: { readonly name: string; readonly location: string }): SourceStore
 }
 
-/** Without any, nothing is stored. */
+/** A list without one stores nothing. */
 export const CatalogueStore = many<CatalogueStore>('catalogue store', { atMostOne: true })

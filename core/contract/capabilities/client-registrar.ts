@@ -1,7 +1,7 @@
 import { many } from '../capability.js'
 import type { Fetch } from '../fetch.js'
 
-/** The issuer a client is wanted for, with what its metadata says of registration. */
+/** The issuer at which the gateway needs a client, with its metadata. */
 export interface RegistrationRequest {
   readonly issuer: string
   readonly metadata: Readonly<Record<string, unknown>>
@@ -18,7 +18,10 @@ export interface RegisteredClient {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret?: string
-  /** A private key for `private_key_jwt` in place of the secret. It is stored nowhere: a registrar has to give it as `current`. */
+  /**
+   * A private key for `private_key_jwt` instead of the secret. No store holds it: `current` of the registrar has to
+   * return it.
+   */
   readonly clientKey?: string
   readonly tokenEndpointAuthMethod?: string
   readonly redirectUris?: readonly string[]
@@ -27,13 +30,17 @@ export interface RegisteredClient {
 }
 
 /**
- * Finds or registers a client at an issuer. It returns `undefined` when it cannot: then the next in the list is asked. It
- * throws when no other may be asked either, as when the operator's own client belongs to another issuer.
+ * Finds or registers a client at an issuer. It returns `undefined` when it cannot: then the next registrar in the
+ * list tries. It throws when no other registrar may try either, such as when the operator's own client belongs to
+ * another issuer.
  */
 export interface ClientRegistrar {
   readonly name: string
   register(request: RegistrationRequest): Promise<RegisteredClient | undefined>
-  /** A client of its own as it authenticates now: its secret may be another since it got a token. */
+  /**
+   * Returns a client of this registrar with its current credentials: its secret may have changed since it got a
+   * token.
+   */
   current?(client: RegisteredClient): Promise<RegisteredClient | undefined>
   /** The issuer gave a token to this client. Called on every registrar of the list. */
   accepted?(client: RegisteredClient): Promise<void>

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { many } from '../capability.js'
 
-/** What is sent to the target in place of the caller's own credentials. */
+/** The credential that the gateway sends to the target instead of the caller's own. */
 export interface OutgoingCredential {
   /** The header that carries it, in lower case. */
   readonly header: string
@@ -23,8 +23,8 @@ export interface TargetRefusal {
 }
 
 /**
- * Gives the credential for a request to the target. The list runs in order: each gets the result of the one before it.
- * When one throws, or its promise does not settle in time, the request is not sent.
+ * Gives the credential for a request to the target. The list runs in order: each gets the result of the one before
+ * it. When one throws, or its promise does not settle in time, the gateway does not send the request.
  */
 export interface Credential {
   readonly name: string
@@ -35,8 +35,9 @@ export interface Credential {
     before: OutgoingCredential | undefined,
   ): OutgoingCredential | undefined | Promise<OutgoingCredential | undefined>
   /**
-   * The target refused the credential. `true` when another try makes sense: the list then runs once more and the request
-   * is sent again, three times at most. Called on every credential of the list that has it.
+   * Called on every credential of the list that has it, when the target refused the credential. Returns `true` when
+   * another try makes sense: the list then runs once more and the gateway sends the request again, three times at
+   * most.
    */
   renew?(request: FastifyRequest, refused: TargetRefusal): boolean | Promise<boolean>
 }

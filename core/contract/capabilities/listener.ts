@@ -1,29 +1,31 @@
 import { many } from '../capability.js'
 
-/** What a TLS port shows and trusts, as PEM text. */
+/** The certificates that a TLS port presents and trusts, as PEM text. */
 interface TlsCertificates {
   /** The certificate of the server, then those of its issuers. */
   readonly cert: string
   readonly key: string
-  /** The authorities whose certificates callers may have. */
+  /** The authorities that issue the certificates of callers. */
   readonly ca?: string
 }
 
 export interface ListenerTls {
-  /** Whether callers are asked for a certificate of `ca`; `require` refuses one that has none. */
+  /**
+   * Whether the port requests a certificate of `ca` from callers; with `require` it refuses callers that have none.
+   */
   readonly clientCertificate: 'none' | 'request' | 'require'
   readonly minVersion: '1.2' | '1.3'
   /** `false`: TLS 1.2 with any cipher that Node has, also those without forward secrecy or authenticated encryption. */
   readonly modernCiphers?: boolean | undefined
-  /** What is in force now: connections that are open keep what they began with. */
+  /** The current certificates. Open connections keep those with which they began. */
   readonly certificates: TlsCertificates
   /** Calls `listener` after a change of `certificates`, until the function that it returns is called. */
   onChange(listener: () => void): () => void
 }
 
 /**
- * A port for the kernel to open. The kernel owns the sockets, so that a reload can keep one that has the same address as
- * before.
+ * A port for the kernel to open. The kernel owns the sockets, so that a reload can keep one that has the same
+ * address as before.
  */
 export interface Listener {
   readonly port: 'main' | 'internal'
@@ -35,11 +37,17 @@ export interface Listener {
   readonly headersTimeout?: number
   /** Milliseconds that a connection may stay open between requests. */
   readonly keepAliveTimeout?: number
-  /** Milliseconds that the port goes on accepting when the gateway is asked to stop and reports that it is not ready. */
+  /**
+   * Milliseconds for which the port still accepts connections after the gateway was asked to stop and reports that
+   * it is not ready.
+   */
   readonly drainDelay?: number
   /** With it the port speaks https. A reload cannot turn it on or off while the port stays open. */
   readonly tls?: ListenerTls
-  /** Addresses and ranges of the proxies in front: what they say of a client's address is believed, of no other. */
+  /**
+   * Addresses and ranges of the proxies in front. The gateway believes these, and no others, about a client's
+   * address.
+   */
   readonly trustedProxies?: readonly string[]
 }
 

@@ -4,7 +4,7 @@ import type { Identity } from '../identity.js'
 import type { McpCall, McpSubject } from '../message.js'
 import type { Finding } from './authenticator.js'
 
-/** Who asks. */
+/** The caller that a policy judges. */
 export interface PolicyCaller {
   /** `undefined` on a public path, and for a request that needs no credentials. */
   readonly identity: Identity | undefined
@@ -13,15 +13,21 @@ export interface PolicyCaller {
 
 export interface PolicyQuestion extends PolicyCaller {
   readonly call: McpCall
-  /** What the call names, one at a time; `undefined` for a call that names nothing. */
+  /** One of the subjects that the call names; `undefined` for a call that names none. */
   readonly subject: McpSubject | undefined
 }
 
-/** Something in a list that callers get: a tool, a prompt, a resource, or a template of resources by its `uriTemplate`. */
+/**
+ * Something in a list that callers get: a tool, a prompt, a resource, or a template of resources by its
+ * `uriTemplate`.
+ */
 export interface ListedSubject {
   readonly kind: McpSubject['kind'] | 'template'
   readonly name: string
-  /** The whole item, as the server has written it into its list; it is parsed when it is read, and nothing in it was checked. */
+  /**
+   * The whole item, as the server wrote it into its list. It is parsed when it is read, and the gateway has checked
+   * nothing in it.
+   */
   readonly definition?: Readonly<Record<string, unknown>>
 }
 
@@ -33,30 +39,32 @@ export interface Allowed {
 
 export interface Denial {
   readonly allowed: false
-  /** One sentence for the caller. It tells nothing of other callers. */
+  /** One sentence for the caller. It says nothing about other callers. */
   readonly reason: string
-  /** The rule that decides, for the log and `sallyport explain`, as its operator would look for it. */
+  /** The rule that decides, for the log and `sallyport explain`, under the name by which its operator finds it. */
   readonly rule?: string
-  /** All scopes that the call needs, when nothing but a scope is missing: the caller is told to get them. */
+  /** All scopes that the call needs, when nothing but a scope is missing: the response names them for the caller. */
   readonly scopes?: readonly string[]
 }
 
 /**
- * Decides what a caller may do. It is asked after authentication and the limits of requests, for each call of a body and each thing
- * that it names; every policy has to allow it. Nothing of a body reaches the target before all of it is allowed. When a
- * policy throws, answers something else, or its promise does not settle in time, the request is refused.
+ * Decides what a caller may do. The gate calls it after authentication and request limits, for each call of a body
+ * and each subject of that call; every policy has to allow it. No part of a body reaches the target before all of it
+ * is allowed. When a policy throws, returns something else, or its promise does not settle in time, the gate refuses
+ * the request.
  */
 export interface Policy {
   judge(question: PolicyQuestion): Judgement | Promise<Judgement>
   /**
-   * Which of these the caller may see, in the same order: those that `judge` would allow it to use, and those for which
-   * nothing but a scope is missing. It gets the parts of a long list one after the other.
+   * Whether the caller may see each of these items, in the same order: `true` for items that `judge` would allow,
+   * and for items for which nothing but a scope is missing. The gateway passes the parts of a long list one after
+   * the other.
    */
   shows(
     caller: PolicyCaller,
     listed: readonly ListedSubject[],
   ): readonly boolean[] | Promise<readonly boolean[]>
-  /** What `judge` looks at, rule by rule, for `sallyport explain`. */
+  /** The checks of `judge`, rule by rule, for `sallyport explain`. */
   explain?(question: PolicyQuestion): readonly Finding[] | Promise<readonly Finding[]>
 }
 

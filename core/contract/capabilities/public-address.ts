@@ -1,8 +1,8 @@
 import { many } from '../capability.js'
 
 /**
- * A public address of the main port that is known only after the ports were opened. It may change: then the former one
- * may belong to somebody else, and requests for it must be refused.
+ * A public address of the main port that is known only after the ports were opened. It may change: the former
+ * address may then belong to another party, so the gateway must refuse requests for it.
  */
 export interface PublicAddress {
   /** Such as `https://a.example`: scheme, host and port as a browser writes them. Unset until it is known. */

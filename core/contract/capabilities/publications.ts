@@ -2,11 +2,14 @@ import { many } from '../capability.js'
 import type { VersionKey } from './catalogue-store.js'
 import type { ServerStatus } from './server-catalogue.js'
 
-/** Who changes something. */
+/** The person or program that makes a change. */
 export interface PublicationActor {
   readonly provider: string
   readonly subject: string
-  /** Whose token it was: by the name of a provider, tomorrow's configuration may mean another issuer. */
+  /**
+   * The issuer of the token: after a change of the configuration, the name of the provider may stand for another
+   * issuer.
+   */
   readonly issuer?: string
 }
 
@@ -15,7 +18,7 @@ export interface PublicationState {
   readonly statusMessage?: string
 }
 
-/** A version that changed, and what it was before: missing for one that was not there. */
+/** A changed version, and its state before; `before` is missing for a new version. */
 export interface ChangedVersion {
   readonly version: string
   readonly before?: PublicationState
@@ -28,53 +31,57 @@ export interface PublicationEvent extends VersionKey, ChangedVersion {
   readonly action: 'publish' | 'status' | 'purge'
   readonly actor: PublicationActor
   readonly after: PublicationState
-  /** Of a change of several versions, all of them, the first of which the event names. */
+  /** For a change of several versions: all of them. The event itself names the first. */
   readonly versions?: readonly ChangedVersion[]
 }
 
-/** Without one of the last three there is no such limit. */
+/** A missing limit does not apply. */
 export interface PublicationLimits {
-  /** Of one name, those that were deleted or purged too. */
+  /** Versions of one name, also deleted and purged ones. */
   readonly maxVersions: number
-  /** Of one name: a store deletes older ones than these. It never forgets who published a version. */
+  /** Events of one name: a store deletes older ones. It never deletes the publisher of a version. */
   readonly maxEvents?: number
-  /** Of all documents of the source, until they are purged. */
+  /** Bytes of all documents of the source, until they are purged. */
   readonly maxBytes?: number
-  /** Of those among them that this actor published, of the same provider, issuer and subject. */
+  /** Bytes of the documents of this actor, that is, of the same provider, issuer and subject. */
   readonly maxBytesOfActor?: number
 }
 
-/** What a purge gave back. */
+/** The result of a purge. */
 export interface PurgedVersions {
   readonly versions: readonly string[]
-  /** Of their documents. */
+  /** Bytes of their documents. */
   readonly bytes: number
 }
 
-/** What is published, or what changed since a revision. */
+/** The published contents, or their changes since a revision. */
 export interface PublishedContents {
   readonly kind: 'whole' | 'changes' | 'unchanged'
-  /** As with a source: `{"server":...,"_meta":...}` with the registry's dates and status; the server's JSON as it was sent. */
+  /**
+   * As with a source: `{"server":...,"_meta":...}` with the dates and the status of the registry, and the server's
+   * JSON as its publisher sent it.
+   */
   readonly payloads: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-  /** Of all that was read, once it was read. */
+  /** The revision of the contents. Callers call it after they have read all payloads. */
   readonly revision: () => string
 }
 
 /**
- * What was published in one source. A change that was answered is durable: a kill at any moment leaves all of it or
- * nothing, and of several that race for one version exactly one wins. The row that says who did it is stored with it.
+ * The publications of one source. A change is durable once its promise has resolved: a kill at any moment leaves all
+ * of it or nothing. When several callers publish one version at once, exactly one of them wins. The store writes the
+ * event, with its actor, together with the change.
  */
 export interface Publications {
   /** The file or database, without secrets. */
-  readonly place: string
-  /** Where processes share it, a start without the database answers with the copy of this one. */
+  readonly location: string
+  /** Where processes share the store, a start without the database answers with the copy of this process. */
   read(since: string | undefined, signal: AbortSignal): Promise<PublishedContents>
   /** Calls `changed` when there is something new to read, also from another process. */
   watch(changed: () => void): () => void
   /**
-   * Adds a version. `server`: its JSON, in UTF-8. Throws a `Refusal` with 409 for a version that is there, also a deleted
-   * or purged one (`VERSION_EXISTS`), for a name that has `maxVersions` already (`TOO_MANY_VERSIONS`), and for a document
-   * for which there is no room: in the source (`SOURCE_FULL`), or among those of the actor (`PUBLISHER_FULL`).
+   * Adds a version. `server` is its JSON in UTF-8. Throws a `Refusal` with 409 for a version that exists, also a
+   * deleted or purged one (`VERSION_EXISTS`), for a name that has `maxVersions` already (`TOO_MANY_VERSIONS`), and
+   * for a document that exceeds the bytes of the source (`SOURCE_FULL`) or of the actor (`PUBLISHER_FULL`).
    */
   publish(
     version: VersionKey & { readonly server: Uint8Array },
@@ -82,9 +89,9 @@ export interface Publications {
     limits: PublicationLimits,
   ): Promise<PublicationEvent>
   /**
-   * Sets the status of a version, or of all versions of a name, and takes away the message unless one is given. Returns
-   * one event, however many versions changed, and none where all are as they should be: then nothing is stored.
-   * Throws a `Refusal` with 404 (`VERSION_UNKNOWN`).
+   * Sets the status of a version, or of all versions of a name, and removes the message unless one is given. Returns
+   * one event, however many versions changed; none when no version has to change: then it stores nothing. Throws a
+   * `Refusal` with 404 (`VERSION_UNKNOWN`).
    */
   setStatus(
     target: { readonly name: string; readonly version?: string | undefined },
@@ -93,24 +100,27 @@ export interface Publications {
     limits?: Pick<PublicationLimits, 'maxEvents'>,
   ): Promise<readonly PublicationEvent[]>
   /**
-   * Deletes the documents of all versions of a name whose status is `deleted`, for ever. They are in no later read: one
-   * since a revision before that is of the whole. Their versions stay taken, and have no status any more. Throws a
-   * `Refusal` with 404 (`VERSION_UNKNOWN`). A store without it gives nothing back.
+   * Deletes the documents of all versions of a name whose status is `deleted`, for ever. No later read returns them:
+   * a read since a revision before the purge returns the whole. Their versions stay taken, and have no status any
+   * more. Throws a `Refusal` with 404 (`VERSION_UNKNOWN`). A store without this function never frees their bytes.
    */
   purge?(
     name: string,
     actor: PublicationActor,
     limits?: Pick<PublicationLimits, 'maxEvents'>,
   ): Promise<PurgedVersions>
-  /** What happened to a name, newest first. */
+  /** The events of a name, newest first. */
   history(name: string, limit: number): Promise<readonly PublicationEvent[]>
-  /** Who published a version, however long ago, also of a purged one; undefined for one that was never there. */
+  /** The publisher of a version, however old, also of a purged one; undefined for a version that never existed. */
   publisher(version: VersionKey): Promise<PublicationActor | undefined>
 }
 
 /** Stores what people publish. */
 export interface PublicationStore {
-  /** `source`: its name. Called once for each, during the start; throws where the place is in use or cannot be used. */
+  /**
+   * `source` is the name of the source. Called once for each source, during the start; throws when the storage is in
+   * use or cannot be used.
+   */
   open(source: string): Publications | Promise<Publications>
 }
 

@@ -8,7 +8,10 @@ export interface SecretWriter {
   names(): Promise<readonly string[]>
 }
 
-/** Secrets by name. `get` returns `undefined` when there is none of that name: then the next in the list is asked. */
+/**
+ * Secrets by name. `get` returns `undefined` when there is none of that name: then the gateway asks the next store
+ * in the list.
+ */
 export interface SecretStore {
   readonly name: string
   get(name: string): string | undefined | Promise<string | undefined>

@@ -23,7 +23,7 @@ export interface ServerQuery {
   readonly cursor?: string | undefined
   /** A part of the name, in any case. */
   readonly search?: string | undefined
-  /** Milliseconds since the epoch: only what changed then or later. */
+  /** Milliseconds since the epoch: only versions that changed then or later. */
   readonly updatedSince?: number | undefined
   /** A version, or `latest`. */
   readonly version?: string | undefined
@@ -44,27 +44,30 @@ export interface RegistryView {
   /** `undefined` for an invalid cursor. */
   list(query: ServerQuery): ServerPage | undefined | Promise<ServerPage | undefined>
   /**
-   * Also the deleted ones. Empty when the server is unknown. `source`: those that this one gives, also where an earlier
-   * source hides them.
+   * The versions of a server, also deleted ones; empty when the server is unknown. With `source`, those that this
+   * source gives, also where an earlier source hides them.
    */
   versions(serverName: string, source?: string): ServerVersions | Promise<ServerVersions>
   /** The source that gives the versions of a server; `undefined` when the server is unknown. */
   sourceOf?(serverName: string): string | undefined
 }
 
-/** What the registry API serves from. */
+/** The registries that the registry API serves. */
 export interface ServerCatalogue {
   readonly names: readonly string[]
   /** The most bytes of a server document that it serves. */
   readonly maxDocumentBytes?: number
   /**
-   * The current snapshot of a registry. `loading` until every source of it was read once: before, it could show a server
-   * that a source of higher rank replaces.
+   * The current snapshot of a registry. `loading` until every source of it was read once: before, it could show a
+   * server that a source of higher rank replaces.
    */
   registry(name: string): RegistryView | 'loading' | undefined
   /** The names of its sources, the highest rank first; empty for an unknown registry. */
   sourcesOf?(registry: string): readonly string[]
-  /** Reads a source, and settles when this process serves what it had at the call. Throws when that fails. */
+  /**
+   * Reads a source. Resolves when this process serves the contents that the source had at the call; rejects when
+   * that fails.
+   */
   refresh?(source: string): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 import { many } from '../capability.js'
 
-/** What a sync may know before it starts. */
+/** The input of a sync. */
 export interface SyncContext {
   /** Aborted when the gateway stops, and when the sync has taken too long. */
   readonly signal: AbortSignal
@@ -14,25 +14,26 @@ export interface SyncContext {
 export type FetchResult = { readonly kind: 'unchanged' } | FetchedDocuments
 
 /**
- * What a sync read. Payloads are JSON in UTF-8, each a server document, a list of them, or the form in which
- * a registry answers (`{"servers":[{"server":...,"_meta":...}]}`); their values are served byte for byte.
+ * The documents that a sync read. Payloads are JSON in UTF-8, each a server document, a list of them, or the form in
+ * which a registry answers (`{"servers":[{"server":...,"_meta":...}]}`). The registry serves their values byte for
+ * byte.
  */
 export interface FetchedDocuments {
-  /** `whole`: replaces everything. `changes`: added to what the registry has, or replacing parts of it. */
+  /** `whole` replaces everything. `changes` adds to the contents of the registry, or replaces parts of them. */
   readonly kind: 'whole' | 'changes'
   readonly payloads: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** The payloads' memory belongs to the registry from now on: it writes to it and transfers it to another thread. */
   readonly handedOver?: boolean
   /**
-   * The date of documents that have none of their own. It has to be the same in every process that reads the same, such
-   * as that of a commit and not of a file.
+   * The date of documents that have no date of their own. Every process that reads the same contents has to give the
+   * same one, such as the date of a commit and not of a file.
    */
   readonly asOf?: Date
-  /** What the payloads are called in messages, such as paths of files, in the order of the payloads. */
+  /** Names of the payloads in messages, such as paths of files, in the order of the payloads. */
   readonly labels?: readonly string[]
-  /** What could not be read. Each is logged and counted as a refused document. */
+  /** The parts that the source could not read. The registry logs each and counts it as a refused document. */
   readonly unread?: readonly UnreadPart[]
-  /** Called after the last payload: what the next sync gets. It must hold no secret. */
+  /** Called after the last payload: returns the bookmark for the next sync. It must hold no secret. */
   bookmark?(): string
 }
 
@@ -40,22 +41,28 @@ export interface FetchedDocuments {
 export interface UnreadPart {
   readonly name: string
   readonly reason: string
-  /** The names of the servers it had: their versions stay, unless they are given. Undefined when unknown: all versions stay. */
+  /**
+   * Names of the servers in it: the registry keeps their versions, unless the sync gives them. Undefined when
+   * unknown: the registry keeps all versions.
+   */
   readonly servers?: readonly string[] | undefined
 }
 
 /**
- * Where server documents come from. It validates no document, has no schedule and catches no error: when it throws, the
+ * Reads server documents. It validates no document, has no schedule and catches no error: when it throws, the
  * registry stays as it was, and an `UpstreamError` may say when to try again.
  */
 export interface Source {
   /** The name by which registries refer to it. */
   readonly name: string
-  /** The URL, file or repository, without secrets. What was stored for another place is not used for this one. */
-  readonly place: string
+  /**
+   * The URL, file or repository, without secrets. Contents that were stored for another location are not used for
+   * this one.
+   */
+  readonly location: string
   /** Milliseconds from one sync to the next; without it only `watch` and a request to the internal port cause one. */
   readonly every?: number | undefined
-  /** It stores what it gives by itself, where every process reads it: the registry stores nothing of it. */
+  /** It stores its documents by itself, where every process reads them: the registry stores no copy. */
   readonly stored?: boolean
   fetch(context: SyncContext): Promise<FetchResult>
   /** Calls `changed` whenever a sync makes sense, until the function that it returns is called. */

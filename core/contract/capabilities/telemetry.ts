@@ -10,9 +10,12 @@ export interface Instrument {
 
 export type Labels = Readonly<Record<string, string>>
 
-/** Gets every measurement. Label values come from a small set: routes, statuses, causes; never a path or a name from outside. */
+/**
+ * Gets every measurement. Label values come from a small set: routes, statuses, causes; never a path or a name from
+ * outside.
+ */
 export interface Telemetry {
-  /** With the `traceId`, in hexadecimal, of a trace that it was measured in and that was sampled, for an exemplar. */
+  /** `traceId`, in hexadecimal, is that of the sampled trace in which the value was measured, for an exemplar. */
   measure(instrument: Instrument, value: number, labels: Labels, traceId?: string): void
 }
 

@@ -7,12 +7,12 @@ import type { AuditOutcome } from './audit-sink.js'
 export interface TraceBeginning {
   readonly request: FastifyRequest
   /**
-   * What a POST to an MCP server calls; `undefined` for other requests, and where it could not be read. Of a large body,
-   * or one in chunks, it is not known at the start, but at the end. The body is parsed for who asks: of a trace that is not
-   * sampled only `start` may.
+   * The message of a POST to an MCP server; `undefined` for other requests, and for a body that cannot be read. The
+   * message of a large body, or of one in chunks, is not known at the start, but at the end. Reading this property
+   * parses the body: for a trace that is not sampled, only `start` may do so.
    */
   readonly message: McpMessage | undefined
-  /** No `_meta` says anything of a trace: who looks for that alone need not ask for `message`. */
+  /** No `_meta` of the message holds trace context: a tracer that needs nothing else need not read `message`. */
   readonly withoutContext?: boolean
   readonly startedAt: number
 }
@@ -32,28 +32,32 @@ export interface TraceEnd {
   readonly outcome: AuditOutcome
   /** Why it was refused or failed, in words of a small set. */
   readonly causes: readonly string[]
-  /** The code of the error of JSON-RPC that it failed by. */
+  /** The code of the JSON-RPC error with which it failed. */
   readonly rpcCode?: number
 }
 
-/** The trace of one request. Its functions, as far as it has them, are called in this order; nothing follows `end`. */
+/**
+ * The trace of one request. The gateway calls its functions, as far as it has them, in this order; nothing follows
+ * `end`.
+ */
 export interface Trace {
   /** In hexadecimal. */
   readonly traceId: string
-  /** Whether somebody will be able to look at it. */
+  /** Whether the tracer exports this trace. */
   readonly sampled: boolean
-  /** What the target gets in place of the caller's own headers `traceparent` and `tracestate`. */
+  /** The headers that the target gets instead of the caller's own `traceparent` and `tracestate`. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** These are written into the `_meta` of what is called too. */
+  /** The gateway also writes these headers into the `_meta` of the call. */
   readonly intoMeta?: boolean
-  /** Some end before the trace has started. One that is not sampled may get none. */
+  /** Some parts end before the trace has started. A trace that is not sampled may get no parts. */
   part?(part: TracePart): void
   end?(end: TraceEnd): void
 }
 
 /**
- * Follows requests of the main port. `start` is called once for each: before it goes to the target, or at its end. None
- * of these may block or wait: what takes time is queued. Their errors are logged, and stop no request.
+ * Follows requests of the main port. `start` is called once for each request: before it goes to the target, or at
+ * its end. No function may block or wait: a tracer queues work that takes time. The gateway logs their errors, which
+ * stop no request.
  */
 export interface Tracer {
   start(beginning: TraceBeginning): Trace

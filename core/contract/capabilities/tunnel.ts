@@ -17,11 +17,11 @@ export interface OpenTunnel {
 export interface Tunnel {
   /** The tunnel in logs and on `/readiness`. */
   readonly name: string
-  /** All of its options. A tunnel stays open over a reload while its key is the same. */
+  /** A text made of all its options. A tunnel stays open over a reload while its key is the same. */
   readonly key: string
   /**
-   * Forwards callers to `local`. Its errors say what to do: a `ConfigError` where only another configuration helps. After
-   * an abort nothing of it is left.
+   * Forwards callers to `local`. Its errors say what to do: a `ConfigError` where only another configuration helps.
+   * After an abort it leaves no process and no connection.
    */
   open(local: URL, signal: AbortSignal): Promise<OpenTunnel>
 }

@@ -6,18 +6,18 @@ import { setTimeout } from 'node:timers/promises'
 interface WatchOptions {
   readonly pollEvery: number
   /**
-   * Looks at the file. `settled` waits for a short while, as often as it is called, and resolves to false when the watch
-   * was closed meanwhile.
+   * Checks the file. `settled` waits for a short while at each call, and resolves to false when the watch was closed
+   * meanwhile.
    */
-  readonly look: (settled: () => Promise<boolean>) => Promise<void>
+  readonly check: (settled: () => Promise<boolean>) => Promise<void>
 }
 
-// Milliseconds. One write causes several events within it.
+// Milliseconds within which one write causes several events.
 const settleTime = 50
 
 /**
- * Looks at a file whenever something changes in one of the directories of its path, symbolic links included. The file
- * itself is not watched: after a rename the watcher would stay on the old one.
+ * Checks a file whenever something changes in one of the directories of its path, symbolic links included. It does
+ * not watch the file itself: after a rename the watcher would stay on the old file.
  */
 export class DirectoryWatch {
   private readonly path: string
@@ -51,9 +51,9 @@ export class DirectoryWatch {
     this.busy = true
     while (this.again && !this.closed.signal.aborted) {
       this.again = false
-      // First the watchers, then the look: a change in between is an event, and an earlier one is seen.
+      // First the watchers, then the check: a later change causes an event, and the check sees an earlier one.
       await this.updateWatchers()
-      await this.options.look(() => this.settled())
+      await this.options.check(() => this.settled())
       // In a busy directory most events are about other files.
       await this.settled()
     }
@@ -91,7 +91,10 @@ export class DirectoryWatch {
   }
 }
 
-/** The directories whose entries decide what `path` means, by device and inode: a new one of the same name is another. */
+/**
+ * The directories whose entries decide which file `path` names, by device and inode: a new directory of the same
+ * name is another one.
+ */
 async function directoriesTo(path: string): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   const routes = [path]

@@ -3,7 +3,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
   ERR_NO_FILE: 'it is a pipe or a device, and no file',
-  EACCES: 'this user has no right to it',
+  EACCES: 'the user of this process may not access it',
   ENOSPC: 'the disk is full',
   EROFS: 'the disk is read-only',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',

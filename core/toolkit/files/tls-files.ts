@@ -4,16 +4,16 @@ import type { Problem } from '../../contract/problem.js'
 import { authoritiesFault, certificatesIn, keyPairFaults, outOfDate } from '../certificates.js'
 import { WatchedFile } from './watched-file.js'
 
-// Milliseconds. Changes that cause no event, as on NFS, are in force within five seconds too.
+// Milliseconds. The gateway also uses changes that cause no event, as on NFS, within five seconds.
 const POLL = 3_000
-// For the other file of a pair, which is often written just after the first.
+// Milliseconds to wait for the other file of a pair, which programs often write just after the first.
 const SETTLE = 500
 
 const ROLES = ['cert', 'key', 'ca'] as const
 
 type Role = (typeof ROLES)[number]
 
-/** The own certificate, its key, and the authorities that the other side is certified by, as PEM text. */
+/** The certificate of this side, its key, and the authorities of the other side, as PEM text. */
 export type TlsTexts = Readonly<Partial<Record<Role, string>>>
 
 /** A file, and the option that names it. */
@@ -22,15 +22,18 @@ export interface TlsFile {
   readonly path: string
 }
 
-/** Files of one side of TLS that are read again when they change. While they do not fit together, those before count. */
+/**
+ * The files of one side of TLS, read again when they change. While the new files do not fit together, the former
+ * content stays in use.
+ */
 export class TlsFiles {
   private readonly files = new Map<Role, WatchedFile>()
   private readonly listeners = new Set<() => void>()
   #texts: TlsTexts = {}
   private timer: NodeJS.Timeout | undefined
-  private trouble: string | undefined
+  private lastFault: string | undefined
 
-  /** Reports everything that is wrong with them together. */
+  /** Throws a `ConfigError` with all faults of the files. */
   constructor(
     named: Readonly<Partial<Record<Role, TlsFile>>>,
     private readonly log: Pick<BaseLogger, 'info' | 'warn'>,
@@ -62,7 +65,7 @@ export class TlsFiles {
     }
   }
 
-  /** What is in force now. */
+  /** The texts in use. */
   get texts(): TlsTexts {
     return this.#texts
   }
@@ -90,15 +93,18 @@ export class TlsFiles {
     if (first !== undefined) {
       const [role, reason] = first
       const path = this.files.get(role)?.path
-      if (reason !== this.trouble)
-        this.log.warn({ path, reason }, 'the TLS files do not fit together, the ones before are kept')
-      this.trouble = reason
+      if (reason !== this.lastFault)
+        this.log.warn(
+          { path, reason },
+          'the TLS files do not fit together: the gateway keeps using the former ones',
+        )
+      this.lastFault = reason
       return
     }
-    this.trouble = undefined
+    this.lastFault = undefined
     if (ROLES.every((role) => texts[role] === this.#texts[role])) return
     this.#texts = texts
-    this.log.info('the TLS files were read again and are in force')
+    this.log.info('the TLS files were read again and are now in use')
     this.warnIfOutOfDate()
     for (const listener of this.listeners) listener()
   }

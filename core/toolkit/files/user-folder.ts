@@ -11,16 +11,19 @@ export function userFolder(
 ): string {
   const variable = `XDG_${kind.toUpperCase()}_HOME`
   const set = environment[variable] ?? ''
-  // The specification has relative paths ignored.
+  // The specification says to ignore relative paths.
   return join(isAbsolute(set) ? set : join(homeFor(variable), ...DEFAULTS[kind]), 'sallyport')
 }
 
-/** Neither the environment nor the list of users has one for a number that a container was told to run as. */
+/**
+ * The home directory. A container that runs as a bare user number has none, in the environment or in the list of
+ * users.
+ */
 function homeFor(variable: string): string {
   try {
     return homedir()
   } catch (cause) {
-    const message = `not set, and this user has no home directory: set it, or ${variable}, to a folder that is kept`
+    const message = `not set, and this user has no home directory: set it, or ${variable}, to a folder that persists`
     throw new ConfigError([{ place: 'HOME', message }], { cause })
   }
 }

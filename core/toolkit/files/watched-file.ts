@@ -12,9 +12,9 @@ const MAX_OTHER = 2 ** 24
 
 export interface WatchedFileOptions {
   readonly log?: Pick<BaseLogger, 'info' | 'warn'> | undefined
-  /** Throws when the content is unusable. Such content stops the boot; later it is ignored. */
+  /** Throws when the content is unusable. Such content stops the boot; after the boot the gateway ignores it. */
   readonly check?: (text: string) => void
-  /** Warns when everybody on this machine may read the file. It may have 1 MiB, another one 16. */
+  /** Warns when every user of this machine may read the file. A secret file may have 1 MiB, another one 16. */
   readonly secret?: boolean
   /** Milliseconds between polls, for files whose changes cause no event, as on NFS. */
   readonly pollEvery?: number
@@ -22,8 +22,8 @@ export interface WatchedFileOptions {
 
 /**
  * A file that is read again when it changes: written in place, renamed over, or swapped behind a symlink as
- * Kubernetes does. `text` is the last good content, so a file that vanishes or breaks changes nothing. It keeps
- * no process alive, and leaves nothing open after `close`.
+ * Kubernetes does. `text` is the last valid content, so a file that vanishes or becomes invalid changes nothing. It
+ * keeps no process alive, and leaves nothing open after `close`.
  */
 export class WatchedFile {
   readonly path: string
@@ -32,7 +32,7 @@ export class WatchedFile {
   private readonly listeners = new Set<(text: string) => void>()
   // It may be a secret, which no inspection of this object may show.
   #text: string
-  private trouble: string | undefined
+  private lastFailure: string | undefined
 
   /** Reads the file at once; throws `FILE_UNREADABLE`, or what `check` throws. */
   static open(path: string, options: WatchedFileOptions = {}): WatchedFile {
@@ -48,7 +48,7 @@ export class WatchedFile {
     this.options = options
     this.watch = new DirectoryWatch(path, {
       pollEvery: options.pollEvery ?? 10_000,
-      look: (open) => this.look(open),
+      check: (settled) => this.check(settled),
     })
   }
 
@@ -67,11 +67,11 @@ export class WatchedFile {
     this.watch.close()
   }
 
-  private async look(settled: () => Promise<boolean>): Promise<void> {
+  private async check(settled: () => Promise<boolean>): Promise<void> {
     const limit = limitOf(this.options)
     try {
       let text = await readRegularFile(this.path, limit)
-      // Two equal reads: a program that writes in place may be half way through.
+      // Waits for two equal reads: a program that writes in place may be half way through.
       for (let before: string | undefined; text !== this.#text && text !== before; ) {
         if (!(await settled())) return
         before = text
@@ -85,8 +85,8 @@ export class WatchedFile {
   }
 
   private accept(text: string): void {
-    if (this.trouble !== undefined) this.options.log?.info({ path: this.path }, 'file is readable again')
-    this.trouble = undefined
+    if (this.lastFailure !== undefined) this.options.log?.info({ path: this.path }, 'file is readable again')
+    this.lastFailure = undefined
     if (text === this.#text) return
     this.#text = text
     for (const listener of this.listeners) listener(text)
@@ -94,9 +94,12 @@ export class WatchedFile {
 
   private reject(error: unknown): void {
     const reason = fileFailure(error)
-    if (reason === this.trouble) return
-    this.trouble = reason
-    this.options.log?.warn({ path: this.path, reason }, 'file cannot be used, its last content is kept')
+    if (reason === this.lastFailure) return
+    this.lastFailure = reason
+    this.options.log?.warn(
+      { path: this.path, reason },
+      'file cannot be used: the gateway keeps its last valid content',
+    )
   }
 }
 
@@ -105,7 +108,7 @@ const limitOf = ({ secret }: WatchedFileOptions): number => (secret ? MAX_SECRET
 function readNow(path: string, maxBytes: number): string {
   try {
     const stats = statSync(path)
-    pipes.refuseAgain(path, stats)
+    pipes.refuseSecondRead(path, stats)
     refuseLarge(stats, maxBytes)
     return readFileSync(path, 'utf8')
   } catch (cause) {

@@ -6,28 +6,28 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const MOST_JSON = 64 * 1024 ** 2
 const TOO_DEEP = 'it is nested too deeply'
 
-/** The document of a YAML text as JSON. Throws a `SyntaxError` that quotes nothing of it. */
+/** The document of a YAML text as JSON. Throws a `SyntaxError` that quotes nothing from the text. */
 export function jsonFromYaml(text: string): string {
   const lineCounter = new LineCounter()
   const tokens = [...new Parser(lineCounter.addNewLine).parse(text)]
   if (tokensAreTooDeep(tokens)) throw new SyntaxError(TOO_DEEP)
   const composer = new Composer({
-    // Compared below: the parser compares each key with each, which is quadratic.
+    // The visitor below compares keys: the parser compares each key with each, which is quadratic.
     uniqueKeys: false,
     intAsBigInt: true,
     version: '1.2',
     merge: true,
   })
   const [document, second] = [...composer.compose(tokens, true, text.length)]
-  const refuse = (what: string, at: number): never => {
+  const refuse = (fault: string, at: number): never => {
     const { line, col } = lineCounter.linePos(at)
-    throw new SyntaxError(`${what} at line ${line}, column ${col}`)
+    throw new SyntaxError(`${fault} at line ${line}, column ${col}`)
   }
   if (document === undefined) return 'null'
   const [error] = document.errors
   if (error !== undefined) refuse('not YAML', error.pos[0])
-  if (second !== undefined) refuse('not YAML, but a second document,', second.range[0])
-  // Numbers keep their text: 1.0 is not to become 1.
+  if (second !== undefined) refuse('there is a second document', second.range[0])
+  // Numbers keep their text, so that 1.0 does not become 1.
   const placeholder = randomUUID()
   const numbers: string[] = []
   visit(document, {
@@ -35,7 +35,7 @@ export function jsonFromYaml(text: string): string {
       const keys = new Set<unknown>()
       for (const { key } of items) {
         if (!isScalar(key)) continue
-        if (keys.has(key.value)) refuse('a key stands here a second time', key.range?.[0] ?? 0)
+        if (keys.has(key.value)) refuse('a key is repeated', key.range?.[0] ?? 0)
         keys.add(key.value)
       }
     },
@@ -47,7 +47,7 @@ export function jsonFromYaml(text: string): string {
   })
   const value = plain(() => document.toJS({ maxAliasCount: 100 }))
   const json = JSON.stringify(value) ?? 'null'
-  if (json.length > MOST_JSON) throw new SyntaxError('its aliases make too much of it')
+  if (json.length > MOST_JSON) throw new SyntaxError('its aliases make it too large')
   return json.replaceAll(
     new RegExp(`"${placeholder} (\\d+)"`, 'g'),
     (_, index) => numbers[Number(index)] ?? 'null',

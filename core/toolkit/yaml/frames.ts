@@ -15,7 +15,7 @@ export interface Frame {
   readonly bytes: Buffer
 }
 
-/** The frames of a stream, up to its end; a truncated one is left out. */
+/** The frames of a stream, up to its end, without a truncated last one. */
 export async function framesIn(stream: NodeJS.ReadableStream): Promise<readonly Frame[]> {
   const all = await buffer(stream)
   const frames: Frame[] = []

@@ -2,20 +2,26 @@
 // inside a regular expression. Ordinary files are far below this limit.
 const LIMIT = 100
 
-/** What is read of a token of the package `yaml`, whose own type would make every plugin author install it. */
+/**
+ * The part of a token of the package `yaml` that is read here. The type of that package would make every plugin
+ * author install it.
+ */
 interface Token {
   readonly type: string
   readonly value?: Token | undefined
   readonly items?: readonly { readonly key?: Token | null | undefined; readonly value?: Token | undefined }[]
 }
 
-/** Whether the collections of a YAML text, given as tokens, are nested beyond the limit. The tokenizer does not recurse. */
+/**
+ * Whether the collections of a YAML text, given as tokens, are nested beyond the limit. The tokenizer does not
+ * recurse.
+ */
 export function tokensAreTooDeep(tokens: Iterable<Token>): boolean {
   for (const token of tokens) if (isTooDeep(token, tokensIn)) return true
   return false
 }
 
-/** The same for a value, in which aliases may be nested deeper than the text is. */
+/** The same for a value: aliases may nest it deeper than the text. */
 export function valueIsTooDeep(value: unknown): boolean {
   return isTooDeep(value, (part) =>
     typeof part === 'object' && part !== null ? Object.values(part as object) : [],

@@ -2,7 +2,7 @@ import { signalGroup, spawnProcessGroup } from '../process-group.js'
 import { type Frame, frameOf, framesIn } from './frames.js'
 
 const MEBIBYTE = 1024 ** 2
-/** Of all texts of one call. A large catalogue should be JSON, which is not parsed into objects. */
+/** The most bytes of all texts of one call. A large catalogue should be JSON, which is not parsed into objects. */
 const MOST_BYTES = 8 * MEBIBYTE
 const LONGEST_MS = 120_000
 // Parsing takes about a hundred times the size of a text.
@@ -10,13 +10,13 @@ const HEAP_MB = 1_024
 
 const JSON_TEXT = 0
 
-/** The JSON of the texts before the first that cannot be parsed, and what is wrong with that one. */
+/** The JSON of the texts before the first that cannot be parsed, and the fault of that one. */
 export interface YamlRead {
   readonly json: readonly Buffer[]
   readonly fault?: string
-  /** Of each text: its JSON, or what is wrong with it; of all texts, unless it was stopped. */
+  /** The result of each text: its JSON, or its fault; of all texts, unless the parser was stopped. */
   readonly each: readonly YamlResult[]
-  /** Why nothing was read of the texts after those in `each`. */
+  /** Why the texts after those in `each` have no result. */
   readonly stopped?: string
 }
 
@@ -38,7 +38,7 @@ export async function readYaml(texts: readonly Uint8Array[], signal: AbortSignal
   return firstTooMany === -1 ? read : { fault: TOO_LARGE, stopped: TOO_LARGE, ...read }
 }
 
-const TOO_LARGE = `a source can have ${MOST_BYTES / MEBIBYTE} MiB of YAML at most, more is to be JSON`
+const TOO_LARGE = `a source can have at most ${MOST_BYTES / MEBIBYTE} MiB of YAML: use JSON for more`
 
 async function inChild(texts: readonly Uint8Array[], signal: AbortSignal): Promise<YamlRead> {
   const child = spawnProcessGroup(argv(), { env: environment() })
@@ -58,7 +58,7 @@ async function inChild(texts: readonly Uint8Array[], signal: AbortSignal): Promi
     signal.throwIfAborted()
     const each = frames.map(resultOf)
     if (each.length === texts.length) return { ...firstOf(each), each }
-    const stopped = late.aborted ? TOO_LONG : 'it takes more memory than its parser may have'
+    const stopped = late.aborted ? TOO_LONG : 'it needs more memory than the parser may use'
     return { fault: stopped, stopped, ...firstOf(each), each }
   } finally {
     for (const each of [signal, late]) each.removeEventListener('abort', end)

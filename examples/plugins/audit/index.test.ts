@@ -4,14 +4,14 @@ import { definePlugin } from 'sallyport'
 import { booted, contractSuite, recordedLog } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('what was denied is written down', async (t) => {
+test('the audit logs a denied request', async (t) => {
   const { log, lines } = recordedLog()
   const app = await booted(t, [{ use: plugin }], { log })
   assert.equal((await app.inject('/')).statusCode, 401)
   assert.ok(lines.some(({ msg }) => msg === 'denied'))
 })
 
-test('so is what failed, and not what was allowed', async (t) => {
+test('the audit logs a failed request, and no allowed one', async (t) => {
   const { log, lines } = recordedLog()
   const routes = definePlugin({
     name: 'routes',
@@ -25,9 +25,9 @@ test('so is what failed, and not what was allowed', async (t) => {
 
   assert.equal((await app.inject('/good')).statusCode, 200)
   assert.equal((await app.inject('/bad')).statusCode, 500)
-  const told = lines.filter(({ msg, route }) => msg === 'failed' || route === '/good')
+  const logged = lines.filter(({ msg, route }) => msg === 'failed' || route === '/good')
   assert.deepEqual(
-    told.map(({ route }) => route),
+    logged.map(({ route }) => route),
     ['/bad'],
   )
 })

@@ -15,7 +15,7 @@ export default definePlugin({
     name: z.string().min(1).default('my-authenticator').describe('the provider in logs and metrics'),
     key: secretText().optional().describe('the key that is accepted; a file is safer'),
     keyFile: z.string().min(1).optional().describe('file that holds the key; read again when it changes'),
-    subject: z.string().min(1).default('key').describe('who sent a request that has the key'),
+    subject: z.string().min(1).default('key').describe('the subject of a request with the key'),
   }),
 
   setup(gateway, { name, key: value, keyFile, subject }) {
@@ -30,11 +30,11 @@ export default definePlugin({
       provider: name,
       authenticate({ credentials }) {
         if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
-        // In equal time, so that no answer tells how near a guess was; digests are of equal length.
+        // Compares digests of equal length in constant time, so that the time of a response reveals nothing about a guess.
         if (timingSafeEqual(digest(credentials.token), digest(key.reveal()))) {
           return { identity: { provider: name, subject, claims: {} } }
         }
-        // Another authenticator of the list may know this token.
+        // The token may be for another authenticator of the list.
         return { rejection: { kind: 'notMine', cause: 'unknown' } }
       },
     })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { booted, contractSuite, listening, serving } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('the target gets the key, and not what the caller sent', async (t) => {
+test('the target gets the key, and not the header that the caller sent', async (t) => {
   const target = await listening(t, ({ headers }, response) => response.end(JSON.stringify(headers)))
   const { addresses } = await serving(t, [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
@@ -18,7 +18,7 @@ test('the target gets the key, and not what the caller sent', async (t) => {
   assert.equal(seen['authorization'], undefined)
 })
 
-test('without a key, or with one that no header can carry, nothing starts', async (t) => {
+test('the gateway does not start without a key, or with one that no header can carry', async (t) => {
   await assert.rejects(booted(t, [{ use: plugin }]), { code: 'CONFIG_INVALID' })
   await assert.rejects(booted(t, [{ use: plugin, with: { key: 'two\nlines' } }]), /cannot stand in a header/)
 })

@@ -11,14 +11,14 @@ export default definePlugin({
   options: z.strictObject({
     key: secretText().optional().describe('the key; a file is safer'),
     keyFile: z.string().min(1).optional().describe('file that holds the key; read again when it changes'),
-    header: headerName().default('x-api-key').describe('the header that carries it'),
+    header: headerName().default('x-api-key').describe('the header with the key'),
   }),
 
   setup(gateway, { key: value, keyFile, header }) {
     const { log, scrubber } = gateway
     const file = gateway.path(keyFile)
     const key = secretFrom({ value, file }, { log, scrubber, check })
-    // A request never goes out bare.
+    // The target never gets a request without the key.
     if (key === undefined) {
       throw new ConfigError([{ place: 'keyFile', message: 'expected a file that holds the key, or key' }])
     }
@@ -30,7 +30,7 @@ export default definePlugin({
   },
 })
 
-/** Also of each new key that the file holds: an unusable one is logged, and the last good one stays. */
+/** Checks each new key in the file too: an unusable one is logged, and the last good one stays. */
 function check(key: string, place: string): void {
   if (!isHeaderValue(key))
     throw new GatewayError('KEY_UNUSABLE', `the key in ${place} cannot stand in a header`)

@@ -7,7 +7,7 @@ import plugin from './index.js'
 
 const events: AuditEvent[] = []
 
-/** A policy that hides the tool `secret`, and an audit. */
+/** A policy that hides the tool `secret`, and an audit sink. */
 const watching = definePlugin({
   name: 'watching',
   api: 1,
@@ -23,7 +23,7 @@ const watching = definePlugin({
 
 const TOOLS = { tools: [{ name: 'add' }, { name: 'secret' }] }
 
-/** A server behind this forwarder; it answers as JSON, or as an event. */
+/** A gateway with this forwarder in front of a server, which answers as JSON, or as an event. */
 async function gateway(t: TestContext, type: string) {
   const seen: string[] = []
   const target = await listening(t, (request, response) => {
@@ -51,7 +51,7 @@ async function gateway(t: TestContext, type: string) {
 }
 
 for (const type of ['application/json', 'text/event-stream']) {
-  test(`a tool that a policy hides is not listed, and a failure is audited: ${type}`, async (t) => {
+  test(`the forwarder removes a hidden tool from lists, and audits a failure: ${type}`, async (t) => {
     const { post, seen } = await gateway(t, type)
     events.length = 0
     const listed = await post('tools/list')
@@ -69,7 +69,7 @@ for (const type of ['application/json', 'text/event-stream']) {
   })
 }
 
-test('a server that is not there is a 502', async (t) => {
+test('an unreachable server is a 502', async (t) => {
   const app = await booted(t, [
     { use: 'auth/anonymous' },
     { use: plugin, with: { target: 'http://127.0.0.1:9' } },

@@ -13,27 +13,27 @@ export default definePlugin({
   name: 'my-forwarder',
   api: 1,
   version: '0.1.0',
-  summary: 'Forwards MCP requests to one server, with the headers that MCP has and no others.',
+  summary: 'Forwards MCP requests to one server, with only the headers of MCP.',
   options: z.strictObject({ target: targetUrl().describe('the URL of the server') }),
 
   setup(gateway, { target }) {
-    // Before the route. Each response goes through it: policies hide what is listed, and audits read what failed.
+    // Before the route. Each response goes through it: policies filter lists, and audits read which calls failed.
     const passage = openPassage(gateway)
     gateway.http.route({
       method: ['GET', 'POST', 'DELETE'],
       url: '/*',
       config: { mcp: true, errors: jsonRpcErrors },
-      // Before Fastify parses it: the server gets the bytes that the client sent.
+      // Read before Fastify parses the body, so that the server gets the bytes that the client sent.
       onRequest: async (request) => void (await request.wholeBody()),
       async handler(request, reply) {
         const whole = await request.wholeBody()
         const body = whole.length === 0 ? undefined : passage.bodyFor(request, whole)
         const headers = [...ofMcp(request.headers), ...passage.headersFor(request)]
-        const left = new AbortController()
-        reply.raw.once('close', () => left.abort())
+        const disconnected = new AbortController()
+        reply.raw.once('close', () => disconnected.abort())
         const { method } = request
-        const options = { method, headers: Object.fromEntries(headers), signal: left.signal }
-        const response = await asked(new URL(target), options, body)
+        const options = { method, headers: Object.fromEntries(headers), signal: disconnected.signal }
+        const response = await send(new URL(target), options, body)
         await passage.send(reply, {
           status: response.statusCode ?? 502,
           headers: ofMcp(response.headers),
@@ -45,7 +45,7 @@ export default definePlugin({
   },
 })
 
-/** Neither credentials nor cookies are among them. */
+/** They include no credentials and no cookies. */
 const ofMcp = (headers: IncomingHttpHeaders): OutgoingHeaders =>
   Object.entries(headers).flatMap(([name, value]) =>
     typeof value === 'string' && (PASSED.has(name) || name.startsWith('mcp-'))
@@ -55,11 +55,11 @@ const ofMcp = (headers: IncomingHttpHeaders): OutgoingHeaders =>
 
 const PASSED = new Set(['accept', 'content-type', 'last-event-id', 'cache-control', 'allow'])
 
-/** The response of the server, as soon as it begins. */
-function asked(target: URL, options: RequestOptions, body: Buffer | undefined): Promise<IncomingMessage> {
+/** Resolves with the response head of the server. */
+function send(target: URL, options: RequestOptions, body: Buffer | undefined): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const send = target.protocol === 'https:' ? requestOverHttps : requestOverHttp
-    const outgoing = send(target, options, resolve)
+    const request = target.protocol === 'https:' ? requestOverHttps : requestOverHttp
+    const outgoing = request(target, options, resolve)
     outgoing.on('error', (cause) =>
       reject(new UpstreamError('TARGET_UNREACHABLE', 'the server does not answer', { cause })),
     )

@@ -14,7 +14,7 @@ export default definePlugin({
   setup(gateway, { longest }) {
     gateway.provide(Guard, ({ url }) => {
       if (url.length <= longest) return
-      // The caller reads this sentence: it tells nothing that only the operator should know.
+      // The caller reads this sentence: it must hold nothing that only the operator should know.
       throw new Refusal(403, 'URL_TOO_LONG', 'this URL is too long')
     })
   },

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { contractSuite, listening, serving } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('the target gets the header, and not what the caller sent', async (t) => {
+test('the target gets the header of the gateway, and not the one of the caller', async (t) => {
   const target = await listening(t, ({ headers }, response) => response.end(headers['x-gateway']))
   const { addresses } = await serving(t, [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },

@@ -6,7 +6,7 @@ export default definePlugin({
   name: 'my-headers',
   api: 1,
   version: '0.1.0',
-  summary: 'Tells the target which gateway a request came through.',
+  summary: 'Sends the name of the gateway to the target.',
   provides: [HeaderSource],
   options: z.strictObject({
     name: z
@@ -17,7 +17,7 @@ export default definePlugin({
   }),
 
   setup(gateway, { name }) {
-    // Made once: `headers` runs for every request.
+    // Created once: `headers()` runs for every request.
     const headers: OutgoingHeaders = [['x-gateway', name]]
     gateway.provide(HeaderSource, { names: ['x-gateway'], headers: () => headers })
   },

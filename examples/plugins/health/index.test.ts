@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { contractSuite, serving } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('too much memory is shown, and the gateway serves on', async (t) => {
+test('`/readiness` shows too much memory, and the gateway still serves', async (t) => {
   const { addresses } = await serving(t, [
     { use: 'internal/server', with: { address: '127.0.0.1:0' } },
     { use: plugin, with: { mebibytes: 1 } },

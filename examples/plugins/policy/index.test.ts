@@ -6,7 +6,7 @@ import plugin from './index.js'
 
 const list = [{ use: plugin, with: { domain: 'example.com' } }]
 
-test('tools with the prefix are for callers of the domain, all others for everybody', async (t) => {
+test('callers of the domain may use tools with the prefix, and all callers the others', async (t) => {
   const asked: Judgement[] = []
   const asking = definePlugin({
     name: 'asking',

@@ -4,7 +4,7 @@ import { ClientRegistrar, definePlugin } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('an issuer gets its own client, and another issuer none', async (t) => {
+test('the registrar returns the client of an issuer, and none for another issuer', async (t) => {
   const wanted = { metadata: {}, redirectUris: [], grantTypes: [], scopes: [], fetch }
   const found: unknown[] = []
   const asking = definePlugin({

@@ -5,20 +5,20 @@ export default definePlugin({
   name: 'my-registrar',
   api: 1,
   version: '0.1.0',
-  summary: 'Signs in with the client that a table names for the issuer.',
+  summary: 'Finds the client for an issuer in a table.',
   provides: [ClientRegistrar],
   options: z.strictObject({
     clients: z.record(z.url(), z.string().min(1)).default({}).describe('client IDs by their issuer'),
   }),
 
   setup(gateway, options) {
-    // The issuer byte for byte: what belongs to one is never shown to another.
+    // Compares the issuer byte for byte: no issuer gets the client of another.
     const clients = new Map(Object.entries(options.clients))
     gateway.provide(ClientRegistrar, {
       name: 'my-registrar',
       async register({ issuer }) {
         const clientId = clients.get(issuer)
-        // `undefined` lets the next registrar of the list try.
+        // After `undefined` the gateway calls the next registrar of the list.
         return clientId === undefined ? undefined : { issuer, clientId }
       },
     })

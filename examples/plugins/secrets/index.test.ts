@@ -7,7 +7,7 @@ import { definePlugin, SecretStore } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
 import plugin from './index.js'
 
-/** A file with this text, gone when the test ends. */
+/** Writes a file with this text, removed when the test ends. */
 function written(t: TestContext, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
   t.after(() => rmSync(folder, { recursive: true }))
@@ -16,7 +16,7 @@ function written(t: TestContext, text: string): string {
   return file
 }
 
-test('a file that is not JSON is named, and nothing of it is quoted', async (t) => {
+test('the error about a file that is not JSON names the file, and quotes none of its content', async (t) => {
   const file = written(t, 'a-password')
   const asking = definePlugin({
     name: 'asking',

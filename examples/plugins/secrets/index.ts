@@ -31,7 +31,7 @@ async function secretsIn(file: string): Promise<z.output<typeof Secrets>> {
   try {
     return Secrets.parse(JSON.parse(await readFile(file, 'utf8')))
   } catch (error) {
-    // Without the error of the parser: it quotes what is in the file.
+    // Without the error of the parser, which quotes the file.
     const ofSystem = error instanceof Error && 'code' in error
     const reason = ofSystem ? fileFailure(error) : 'expected a JSON object of texts'
     throw new GatewayError('SECRET_UNREADABLE', `cannot read ${file}: ${reason}`)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { booted, contractSuite, eventually } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('its servers are in the catalogue', async (t) => {
+test('the catalogue serves the servers of the source', async (t) => {
   const servers = {
     'com.example/one': 'https://one.example/mcp',
     'com.example/two': 'https://two.example/mcp',

@@ -5,10 +5,10 @@ export default definePlugin({
   name: 'my-source',
   api: 1,
   version: '0.1.0',
-  summary: 'Lists MCP servers whose names and URLs are given.',
+  summary: 'Lists the MCP servers in its options.',
   provides: [Source],
   options: z.strictObject({
-    name: z.string().min(1).describe('the name that registries list it by'),
+    name: z.string().min(1).describe('the name by which registries list this source'),
     servers: z
       .record(z.string(), z.url())
       .default({ 'com.example/hello': 'https://mcp.example.com/mcp' })
@@ -18,8 +18,8 @@ export default definePlugin({
   setup(gateway, { name, servers }) {
     gateway.provide(Source, {
       name,
-      place: 'my-source',
-      // A place that changes by itself is asked again after `every` milliseconds.
+      location: 'my-source',
+      // Set `every` to read a changing list again after so many milliseconds.
       fetch: async ({ signal }) => ({ kind: 'whole', payloads: documents(servers, signal) }),
     })
   },
@@ -27,11 +27,11 @@ export default definePlugin({
 
 /**
  * One after the other, so that a long list is never in memory as a whole. An error half way leaves the catalogue as it
- * was: half a list takes nothing away.
+ * was: half a list removes no server.
  */
 async function* documents(servers: Readonly<Record<string, string>>, signal: AbortSignal) {
   for (const [name, url] of Object.entries(servers)) {
-    // What waits for a file or the network takes the signal itself: `readFile(path, { signal })`.
+    // Pass the signal to calls that wait for a file or the network: `readFile(path, { signal })`.
     signal.throwIfAborted()
     const remotes = [{ type: 'streamable-http', url }]
     yield Buffer.from(JSON.stringify({ name, description: 'Says hello.', version: '1.0.0', remotes }))

@@ -4,7 +4,7 @@ import { definePlugin, StateStore } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('what a plugin of the list keeps is there for the next', async (t) => {
+test('a plugin reads back the value that it stored', async (t) => {
   let found: string | undefined
   const keeping = definePlugin({
     name: 'keeping',

@@ -5,8 +5,8 @@ export default definePlugin({
   name: 'my-state-store',
   api: 1,
   version: '0.1.0',
-  summary: 'Keeps logins and registered clients in memory, until a database of yours takes its place.',
-  // Without this line it may run in several processes: its locks then have to hold between them.
+  summary: 'Keeps logins and registered clients in memory; replace it by your database.',
+  // Without this line it may run in several processes: then its locks have to work between them.
   oneProcess: 'what it keeps is in the memory of one process',
   provides: [StateStore],
   options: z.strictObject({}),
@@ -19,7 +19,7 @@ export default definePlugin({
       values.delete(key)
       return undefined
     }
-    const turns = new Map<string, Promise<unknown>>()
+    const queues = new Map<string, Promise<unknown>>()
     // A database is opened in `gateway.onStart` and closed in `gateway.onStop`.
     gateway.provide(StateStore, {
       get: async (key) => read(key),
@@ -36,14 +36,14 @@ export default definePlugin({
       keys: async (prefix) =>
         [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
-        const turn = (turns.get(key) ?? Promise.resolve()).then(work)
-        // Whatever happened inside, the next one may enter.
-        const over = turn.catch(() => {})
-        turns.set(key, over)
+        const result = (queues.get(key) ?? Promise.resolve()).then(work)
+        // Releases the lock also after an error.
+        const settled = result.catch(() => {})
+        queues.set(key, settled)
         try {
-          return await turn
+          return await result
         } finally {
-          if (turns.get(key) === over) turns.delete(key)
+          if (queues.get(key) === settled) queues.delete(key)
         }
       },
     })

@@ -2,22 +2,22 @@ import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Log } from 'sallyport'
 import { FileLock } from '#plugins/store/sqlite/file-lock.js'
-import type { Delivered } from '../delivery.js'
+import type { DeliveryResult } from '../delivery.js'
 import { firstLines, type Lines } from '../lines.js'
 import { fileAt, isSame, unlessMissing } from './named-file.js'
 import { OpenFile } from './open-file.js'
-import { writeFailure } from './place.js'
+import { writeFailure } from './path-check.js'
 
 interface AuditFileOptions extends RotationOptions {
-  /** 0: it is never rotated. */
+  /** 0: the file is never rotated. */
   readonly maxBytes: number
   readonly onUnrotated: (reason: string) => void
 }
 
-/** Milliseconds after which a rotation that failed is tried again. */
+/** Milliseconds until the next attempt after a rotation that failed. */
 const ROTATE_AGAIN = 60_000
 
-/** The file of this path, which is rotated when it is full, and opened anew when another one is in its place. */
+/** The file of this path. It is rotated when it is full, and opened again when the path leads to another file. */
 export class AuditFile {
   private opened: OpenFile | undefined
   private rotateFrom = 0
@@ -33,7 +33,7 @@ export class AuditFile {
     this.opened = await OpenFile.open(this.path)
   }
 
-  async deliver(lines: Lines): Promise<Delivered> {
+  async deliver(lines: Lines): Promise<DeliveryResult> {
     this.busy = true
     try {
       let { file, size } = await this.current()
@@ -49,7 +49,7 @@ export class AuditFile {
     }
   }
 
-  /** What a disk that hangs still holds is not waited for: it is closed if that ends. */
+  /** Does not wait for a disk that hangs: `deliver` closes the file when the disk goes on. */
   async close(): Promise<void> {
     this.closing = true
     if (!this.busy) await this.closeOpened()
@@ -61,7 +61,7 @@ export class AuditFile {
     await opened?.close()
   }
 
-  /** The file that has the path now: after a rotation of another program or process it is a new one. */
+  /** The file that has the path now: after another program or process has rotated it, a new one. */
   private async current(): Promise<{ file: OpenFile; size: number }> {
     const named = await fileAt(this.path)
     if (this.opened !== undefined && named !== undefined && isSame(named, this.opened.identity))
@@ -80,14 +80,14 @@ export class AuditFile {
       await rotate(this.path, file, this.options)
       return true
     } catch (error) {
-      // A file that is too long is better than lines that are lost.
+      // A file that is too long is better than lost lines.
       this.rotateFrom = performance.now() + ROTATE_AGAIN
       this.options.onUnrotated(writeFailure(error))
       return false
     }
   }
 
-  /** How many lines the file has room for, and one at least. */
+  /** How many lines fit into the file, at least one. */
   private fitting(size: number, { lengths }: Lines): number {
     let end = size
     const tooLong = lengths.findIndex((length) => {
@@ -111,25 +111,25 @@ interface RotationOptions {
   readonly log: Pick<Log, 'warn'>
 }
 
-/** Renames a full file to `.1`, that to `.2`, and so on; of several processes that want to, one does. */
+/** Renames a full file to `.1`, that to `.2`, and so on. When several processes try, one of them does it. */
 async function rotate(path: string, full: OpenFile, { keep, log }: RotationOptions): Promise<void> {
-  // With a dot in front, so that what collects `audit.jsonl*` leaves it alone.
+  // With a dot in front, so that log collectors of `audit.jsonl*` skip it.
   const name = join(dirname(path), `.${basename(path)}.lock`)
   const lock = await new FileLock(name, log).acquire()
   try {
     const named = await fileAt(path)
-    // Another process was faster.
+    // Another process has rotated the file already.
     if (named === undefined || !isSame(named, full.identity)) return
     for (let number = await firstFree(path, keep); number > 1; number--)
       await rename(`${path}.${number - 1}`, `${path}.${number}`)
-    // Another program may have moved it away at this moment.
+    // Another program may have moved the file at this moment.
     await rename(path, `${path}.1`).catch(unlessMissing)
   } finally {
     lock.release()
   }
 }
 
-/** Where one is missing, those after it stay: a rotation that was killed half way costs none of them. */
+/** The first missing number. Files after it stay, so a rotation that was killed half way deletes none. */
 async function firstFree(path: string, keep: number): Promise<number> {
   let number = 1
   while (number < keep && (await fileAt(`${path}.${number}`)) !== undefined) number++

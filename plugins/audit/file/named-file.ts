@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 
-/** What has this name, a link itself and not what it leads to; `undefined` for nothing. */
+/** The file of this name, without following a symbolic link; `undefined` if there is none. */
 export const fileAt = (path: string) => lstat(path).catch(unlessMissing)
 
 export function unlessMissing(error: NodeJS.ErrnoException): undefined {

@@ -6,31 +6,31 @@ import { isSame, unlessMissing } from './named-file.js'
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
-/** How much of the end of a file is looked at. */
+/** How many bytes at the end of a file are checked for a torn line. */
 const TAIL = 64 * 1024
-const MOST_TRIES = 20
-/** Milliseconds. */
-const LOOK_AGAIN = 10
+const MAX_TRIES = 20
+/** Milliseconds between two checks for a torn line. */
+const CHECK_AGAIN = 10
 
-/** The beginning of a line that a full disk left behind. */
+/** An unfinished line at the end of a write that a full disk cut off. */
 interface Fragment {
-  /** Where the write began at the earliest: other processes may have been faster. */
+  /** The earliest offset of the write: other processes may have appended before it. */
   readonly from: number
   readonly written: Buffer
-  /** Where the unfinished line begins in what was written. */
+  /** The offset of the unfinished line in `written`. */
   readonly start: number
 }
 
-/** One file that lines are appended to, whatever name it has by now. Other processes may append to it too. */
+/** One file for appending lines, also after it was renamed. Other processes may append to it too. */
 export class OpenFile {
   private fragment: Fragment | undefined
 
   private constructor(
-    // What is opened for appending cannot write anywhere else.
+    // A handle for appending cannot overwrite a fragment: `repairing` does that.
     private readonly appending: FileHandle,
     private readonly repairing: FileHandle,
     readonly identity: Pick<Stats, 'dev' | 'ino'>,
-    /** Somebody's last line has no end: the machine crashed. */
+    /** The last line of the file has no end, as after a crash of the machine. */
     private tornBefore: boolean,
   ) {}
 
@@ -39,8 +39,8 @@ export class OpenFile {
     for (let tries = 1; ; tries++) {
       const opened = await OpenFile.tryOpen(path)
       if (opened !== 'renamed') return opened
-      // Another process rotates it, which takes it a moment.
-      if (tries === MOST_TRIES) throw new Error('it is being renamed')
+      // Another process rotates the file, which takes a moment.
+      if (tries === MAX_TRIES) throw new Error('other processes rename it all the time')
       await pause(tries)
     }
   }
@@ -64,8 +64,8 @@ export class OpenFile {
   }
 
   /**
-   * Appends whole lines in one write, so that those of other processes are before or after them. Returns how many of them
-   * are in the file, which are fewer when the disk is full.
+   * Appends whole lines in one write, so that lines of other processes come before or after them. Returns how many
+   * lines are in the file: fewer when the disk is full.
    */
   async append({ bytes: lines, lengths }: Lines, size: number): Promise<number> {
     await this.blank()
@@ -73,14 +73,14 @@ export class OpenFile {
     const before = bytes.length - lines.length
     const { bytesWritten } = await this.appending.write(bytes)
     if (bytesWritten > 0) this.tornBefore = false
-    // A file without a name is gone when it is closed, with all that was written to it.
+    // A deleted file loses its lines when it is closed.
     if (bytesWritten === bytes.length) return (await this.appending.stat()).nlink > 0 ? lengths.length : 0
 
     const { whole, end } = wholeLines(lengths, bytesWritten - before)
     const start = end + before
     if (bytesWritten > start)
       this.fragment = { from: size, written: Buffer.from(bytes.subarray(0, bytesWritten)), start }
-    // Where even this fails, it is tried again before the next lines.
+    // If this fails too, the next `append` tries again.
     await this.blank().catch(() => {})
     return whole
   }
@@ -91,8 +91,8 @@ export class OpenFile {
   }
 
   /**
-   * Makes an unfinished line white space, which JSON may begin with. It is not cut off: between looking and cutting
-   * another process could append. And it needs no room on the disk.
+   * Overwrites an unfinished line with spaces, which may precede JSON and need no more room on the disk. Cutting it off
+   * instead could cut off a line that another process appends at the same moment.
    */
   private async blank(): Promise<void> {
     if (this.fragment === undefined) return
@@ -128,9 +128,11 @@ function wholeLines(lengths: readonly number[], written: number): { whole: numbe
   return { whole, end }
 }
 
-/** Not while it grows: a line that another process is writing has its end in a moment. */
+/**
+ * Whether the last line has no end. A file that still grows is checked again: another process may be writing the line.
+ */
 async function isTorn(file: FileHandle): Promise<boolean> {
-  for (let before = -1; ; await pause(LOOK_AGAIN)) {
+  for (let before = -1; ; await pause(CHECK_AGAIN)) {
     const { size } = await file.stat()
     if (await endsInLine(file, size)) return false
     if (size === before) return true

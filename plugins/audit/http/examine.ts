@@ -3,7 +3,7 @@ import { messageOf } from 'sallyport/toolkit'
 import type { HttpOptions } from './options.js'
 import { fetcherFor, requestOf } from './receiver.js'
 
-/** Sends a request without an event, which shows whether the receiver is there and takes the token. */
+/** Sends a request without events, which shows whether the receiver responds and accepts the token. */
 export async function examineReceiver(examination: Examination, options: HttpOptions): Promise<void> {
   const { path, probes } = examination
   const { url, caCertPath, allowPrivateIP } = options
@@ -22,18 +22,13 @@ export async function examineReceiver(examination: Examination, options: HttpOpt
 }
 
 function report({ ok, warning, wrong }: Examination, { status }: Response): void {
-  const answer = `the receiver answers a request without events with ${status}`
-  if (status >= 200 && status < 300) ok('receiver', answer)
+  const response = `the receiver responds to a request without events with ${status}`
+  if (status >= 200 && status < 300) ok('receiver', response)
   else if (status === 401 || status === 403)
-    wrong('receiver', 'AUDIT_REFUSED', answer, 'check the token, and that it may write there')
-  else if (status === 400 || status === 422) ok('receiver', `${answer}: it reads events, and there was none`)
+    wrong('receiver', 'AUDIT_REFUSED', response, 'check the token, and that it may write there')
+  else if (status === 400 || status === 422)
+    ok('receiver', `${response}: it reads events, and the request had none`)
   else if (status === 404 || status === 405 || status === 415)
-    wrong('receiver', 'AUDIT_UNKNOWN', answer, 'check the path of `url`, and `format`')
-  else
-    warning(
-      'receiver',
-      'AUDIT_UNCLEAR',
-      answer,
-      'ask whoever runs it; until it takes them, events wait in memory',
-    )
+    wrong('receiver', 'AUDIT_UNKNOWN', response, 'check the path of `url`, and `format`')
+  else warning('receiver', 'AUDIT_UNCLEAR', response, 'ask its operator; meanwhile events wait in memory')
 }

@@ -25,7 +25,7 @@ const fields = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('certificate authorities to trust for it, instead of the default ones'),
+    .describe('certificate authorities to trust for the receiver, instead of the default ones'),
   allowPrivateIP: z.boolean().default(false).describe('the receiver may have a private address'),
 })
 

@@ -1,20 +1,20 @@
 import type { Examination, Fetch, Gateway } from 'sallyport'
 import { createFetcher, type Fetcher, insecureHttpAllowed, messageOf } from 'sallyport/toolkit'
-import type { Delivered } from '../delivery.js'
+import type { DeliveryResult } from '../delivery.js'
 import type { Lines } from '../lines.js'
 import type { HttpOptions } from './options.js'
 
 /** Milliseconds that one request may take. */
 const TIMEOUT = 10_000
-/** Nobody reads the answer. */
-const MAX_ANSWER = 64 * 1024
-/** Milliseconds: a longer `Retry-After` is cut. */
+/** The gateway discards the body of the response. */
+const MAX_RESPONSE = 64 * 1024
+/** Milliseconds: a longer `Retry-After` is shortened to this. */
 const LONGEST_WAIT = 300_000
 
-type Surroundings = Pick<Examination, 'path'> & Partial<Pick<Gateway, 'log' | 'scrubber'>>
+type FetcherContext = Pick<Examination, 'path'> & Partial<Pick<Gateway, 'log' | 'scrubber'>>
 
 /** Opens the files that the options name. */
-export function fetcherFor({ path, log, scrubber }: Surroundings, options: HttpOptions): Fetcher {
+export function fetcherFor({ path, log, scrubber }: FetcherContext, options: HttpOptions): Fetcher {
   const { url, bearerTokenFile, caCertPath, allowPrivateIP } = options
   return createFetcher({
     caFile: path(caCertPath),
@@ -22,14 +22,14 @@ export function fetcherFor({ path, log, scrubber }: Surroundings, options: HttpO
     allowPrivate: allowPrivateIP,
     allowInsecureHttp: insecureHttpAllowed(),
     timeout: TIMEOUT,
-    maxBytes: MAX_ANSWER,
+    maxBytes: MAX_RESPONSE,
     discardsBody: true,
     scrubber,
     log,
   })
 }
 
-/** What a request with these lines is. */
+/** The request that carries these lines. */
 export function requestOf({ headers, format }: HttpOptions, lines: string) {
   const isArray = format === 'array'
   return {
@@ -39,28 +39,28 @@ export function requestOf({ headers, format }: HttpOptions, lines: string) {
   }
 }
 
-/** Sends lines, all of them in one request. */
+/** Sends all lines in one request. */
 export async function send(
   fetch: Fetch,
   options: HttpOptions,
   { bytes, lengths }: Lines,
   signal: AbortSignal,
-): Promise<Delivered> {
+): Promise<DeliveryResult> {
   try {
     const { status, headers } = await fetch(options.url, { ...requestOf(options, bytes.toString()), signal })
-    const reason = `the receiver answers ${status}`
+    const reason = `the receiver responds with ${status}`
     if (status >= 200 && status < 300) return { stored: lengths.length }
-    if (status >= 400 && status < 500 && !PASSING.has(status)) return { stored: 0, refused: reason }
+    if (status >= 400 && status < 500 && !TEMPORARY.has(status)) return { stored: 0, refused: reason }
     return { stored: 0, failure: { reason, retryAfter: retryAfter(headers.get('retry-after')) } }
   } catch (error) {
     return { stored: 0, failure: { reason: messageOf(error) } }
   }
 }
 
-/** What may be over soon; a token is renewed in its file. */
-const PASSING = new Set([401, 403, 408, 429])
+/** Refusals that may end soon: a new token may come into its file. */
+const TEMPORARY = new Set([401, 403, 408, 429])
 
-/** Milliseconds, from either format that the header has (RFC 9110, 10.2.3). */
+/** Milliseconds, from either format of the header (RFC 9110, 10.2.3). */
 function retryAfter(header: string | null): number | undefined {
   if (header === null) return undefined
   const milliseconds = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now()

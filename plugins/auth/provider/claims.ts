@@ -2,7 +2,7 @@ import type { Finding, Identity } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import type { Claims } from './jwt.js'
 
-/** What claims are required to be, in a verified JWT and in an introspection response alike. */
+/** The requirements on claims, in a verified JWT and in an introspection response alike. */
 export interface ClaimPolicy {
   readonly issuer: string
   /** `undefined` accepts any audience. */
@@ -16,14 +16,14 @@ export interface ClaimPolicy {
 // In seconds. Clocks may be ahead by this much; a later `iat` is invalid.
 const IAT_ALLOWANCE = 60
 
-/** One thing that is required of claims; `detail` says why it holds or does not. */
+/** One requirement on claims; `detail` says why it holds or does not. */
 interface ClaimCheck {
   readonly about: string
   holds(claims: Claims, policy: ClaimPolicy, now: number): boolean
   detail(claims: Claims, policy: ClaimPolicy, now: number): string
 }
 
-/** What the first check is about that does not hold: the cause of a rejection. */
+/** The claim of the first check that does not hold: the cause of a rejection. */
 export function firstFault(claims: Claims, policy: ClaimPolicy): string | undefined {
   const now = Date.now() / 1000
   return CHECKS.find((check) => !check.holds(claims, policy, now))?.about
@@ -40,7 +40,7 @@ function subjectFinding(claims: Claims): Finding {
   const detail =
     subject === quoted(claims['sub'])
       ? subject
-      : `missing: the caller is known as ${subject}, and so is everybody else who uses that client`
+      : `missing: limits and logs name the caller ${subject}, and so all callers that use this client`
   return { about: 'sub', holds: true, detail }
 }
 
@@ -79,12 +79,12 @@ const EXPIRY: ClaimCheck = {
     exp === undefined ? optional.includes('exp') : isTime(exp) && exp - now > -tolerance,
   detail({ exp }, _policy, now) {
     if (exp === undefined) return MISSING
-    if (!isTime(exp)) return noTime(exp)
+    if (!isTime(exp)) return notATime(exp)
     return exp > now ? `expires in ${span(exp - now)}` : `expired ${span(now - exp)} ago`
   },
 }
 
-/** A time that must not be later than now, but for so many seconds. */
+/** A time that may lie at most `allowance` seconds in the future. */
 const timeCheck = (about: 'nbf' | 'iat', allowance: (policy: ClaimPolicy) => number): ClaimCheck => ({
   about,
   holds({ [about]: time }, policy, now) {
@@ -92,19 +92,19 @@ const timeCheck = (about: 'nbf' | 'iat', allowance: (policy: ClaimPolicy) => num
   },
   detail({ [about]: time }, _policy, now) {
     if (time === undefined) return MISSING
-    if (!isTime(time)) return noTime(time)
+    if (!isTime(time)) return notATime(time)
     return time > now ? `${span(time - now)} ahead` : `${span(now - time)} ago`
   },
 })
 
-// A token bound to a key counts as stolen when it is sent without proof of that key. The proof of one that is bound to a
-// certificate (RFC 8705) is the connection, which `isBoundTo` compares; DPoP (RFC 9449) has none here.
+// A token bound to a key counts as stolen when it is sent without proof of that key. A token bound to a certificate
+// (RFC 8705) is proved by the connection, which `isBoundTo` compares. The gateway checks no DPoP proofs (RFC 9449).
 const CONFIRMATION: ClaimCheck = {
   about: 'cnf',
   holds: ({ cnf, token_type: type }) =>
     !isDPoP(type) && (cnf === undefined || cnf === null || boundThumbprint(cnf) !== undefined),
   detail({ cnf, token_type: type }) {
-    if (isDPoP(type)) return 'a DPoP token, which is sent with a proof'
+    if (isDPoP(type)) return 'a DPoP token: the gateway does not support DPoP proofs'
     if (cnf === undefined || cnf === null) return 'not bound to a key'
     return boundThumbprint(cnf) === undefined
       ? 'bound to a key, but sent without proof of it'
@@ -121,12 +121,12 @@ const CHECKS: readonly ClaimCheck[] = [
   CONFIRMATION,
 ]
 
-/** As introspection tells it, whether or not it tells the key too (RFC 9449, 6.2). */
+/** By the `token_type` of an introspection response, which may or may not name the key (RFC 9449, 6.2). */
 const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'
 
 const THUMBPRINT = 'x5t#S256'
 
-/** Every confirmation that a token names has to hold, so one of another kind beside it counts as not held. */
+/** Every confirmation that a token names has to hold, so a token that names a second one of another kind has none. */
 function boundThumbprint(cnf: unknown): string | undefined {
   if (!isJsonObject(cnf) || Object.keys(cnf).length !== 1) return undefined
   const { [THUMBPRINT]: thumbprint } = cnf
@@ -141,7 +141,7 @@ export const isBoundTo = ({ claims: { cnf } }: Identity, thumbprint: string | un
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-const noTime = (value: unknown): string => `${quoted(value)} is not a time`
+const notATime = (value: unknown): string => `${quoted(value)} is not a time`
 
 /** In a readable unit. */
 function span(seconds: number): string {
@@ -155,7 +155,7 @@ const UNITS = [
   [60, 'min'],
 ] as const
 
-/** A value of the token on one short line, whatever it holds. */
+/** Any value of a token, on one short line. */
 export function quoted(value: unknown): string {
   const text = (JSON.stringify(value) ?? 'undefined').replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,

@@ -3,7 +3,7 @@ import { ConfigError, type Gateway, GatewayError, type Problem } from 'sallyport
 import { createFetcher, type Fetcher, fileFailure, insecureHttpAllowed, messageOf } from 'sallyport/toolkit'
 import type { CommonOptions, ProviderSettings } from './options.js'
 
-/** Reports every file that cannot be read together, and stops the boot. */
+/** Reports all files that cannot be read at once, and stops the boot. */
 export function checkFiles(gateway: Gateway, { common, introspection }: ProviderSettings): void {
   const { caCertPath, authTokenFile } = common
   const files = { caCertPath, authTokenFile, clientSecretFile: introspection?.clientSecretFile }
@@ -42,7 +42,7 @@ export function openEgress(gateway: Gateway, options: CommonOptions, bearerTo: I
   }
 }
 
-/** Adds the name of the option to an error that only names a file. */
+/** Adds the name of the option to an error that names a file alone. */
 export function withOption(error: unknown, options: Readonly<Record<string, string>>): unknown {
   const place = error instanceof GatewayError ? options[error.code] : undefined
   return place === undefined

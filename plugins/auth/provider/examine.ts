@@ -9,26 +9,26 @@ import {
 import { ACCEPT_KEYS } from './jwks-source.js'
 import type { CommonOptions, IntrospectionOptions, KeyOptions } from './options.js'
 
-/** The options for requests to a provider, of whichever plugin. */
+/** The options for requests to a provider, of any of the plugins. */
 export type ExaminedProvider = Partial<CommonOptions & KeyOptions & IntrospectionOptions>
 
-/** Sends a provider all requests that verifying its tokens needs. */
+/** Sends a provider all requests that the verification of its tokens needs. */
 export async function examineProvider(examination: Examination, provider: ExaminedProvider): Promise<void> {
   const { path, probes } = examination
   const { caCertPath, authTokenFile, allowPrivateIP = false, jwksUrl, introspectionUrl, issuerUrl } = provider
-  const asked = [jwksUrl ?? issuerUrl, introspectionUrl].filter((url) => url !== undefined)
+  const urls = [jwksUrl ?? issuerUrl, introspectionUrl].filter((url) => url !== undefined)
   const caFile = path(caCertPath)
   const privateOption = allowPrivateIP ? undefined : 'allowPrivateIP: true'
   const reach = (url: string) => probes.reach(url, { caFile, privateOption })
   try {
     const fetcher = createFetcher({
       caFile,
-      bearer: authTokenFile === undefined ? undefined : { file: path(authTokenFile), to: asked },
+      bearer: authTokenFile === undefined ? undefined : { file: path(authTokenFile), to: urls },
       allowPrivate: allowPrivateIP,
       allowInsecureHttp: insecureHttpAllowed(),
     })
     try {
-      const [first] = asked
+      const [first] = urls
       if (first !== undefined && (await reach(first))) await examineKeys(examination, provider, fetcher.fetch)
       if (introspectionUrl === undefined) return
       if (!isElsewhere(introspectionUrl, first) || (await reach(introspectionUrl)))
@@ -38,7 +38,7 @@ export async function examineProvider(examination: Examination, provider: Examin
     }
   } catch (error) {
     const message = messageOf(error)
-    examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path, or what is in the file')
+    examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path or the content of the file')
   }
 }
 
@@ -52,14 +52,14 @@ async function examineKeys(
 ): Promise<void> {
   const url = jwksUrl ?? (await discovered(examination, issuerUrl ?? '', fetch))
   if (url === undefined) return
-  const answer = await examination.probes.ask(fetch, url, { headers: ACCEPT_KEYS })
-  if (jwksUrl !== undefined) examineClock(examination, answer)
-  const keys = answer.document?.['keys']
-  if (answer.status === 200 && Array.isArray(keys) && keys.length > 0) {
+  const response = await examination.probes.ask(fetch, url, { headers: ACCEPT_KEYS })
+  if (jwksUrl !== undefined) examineClock(examination, response)
+  const keys = response.document?.['keys']
+  if (response.status === 200 && Array.isArray(keys) && keys.length > 0) {
     examination.ok('keys', `${keys.length} at ${url}`)
     return
   }
-  const detail = `no key at ${url}: ${Array.isArray(keys) ? 'the list is empty' : answer.failure}`
+  const detail = `no key at ${url}: ${Array.isArray(keys) ? 'the list is empty' : response.failure}`
   examination.wrong('keys', 'KEYS_MISSING', detail, 'check jwksUrl, or ask the operator of the provider')
 }
 
@@ -69,9 +69,9 @@ async function discovered(
   fetch: Fetch,
 ): Promise<string | undefined> {
   const { probes, ok, wrong } = examination
-  const answer = await probes.askIssuer(fetch, issuerUrl)
-  const { document, status, failure } = answer
-  examineClock(examination, answer)
+  const response = await probes.askIssuer(fetch, issuerUrl)
+  const { document, status, failure } = response
+  examineClock(examination, response)
   if (status !== 200 || document === undefined) {
     const advice = 'check issuerUrl, or set jwksUrl when the provider has no discovery'
     wrong('discovery', 'DISCOVERY_FAILED', `no metadata below ${issuerUrl}: ${failure}`, advice)
@@ -94,13 +94,13 @@ async function discovered(
 // The maximum of `clockTolerance`.
 const MAX_SKEW = 60_000
 
-/** `exp` and `nbf` are compared with the clock of this machine, so it must agree with the provider's. */
+/** The gateway compares `exp` and `nbf` with the clock of this machine, so it must agree with the provider's. */
 function examineClock({ ok, warning, wrong }: Examination, { date }: DocumentResponse): void {
   if (date === undefined) return
-  // `Date` has whole seconds, and the response took a while.
+  // `Date` has whole seconds, and the response took some time.
   const skew = Math.round((Date.now() - date) / 1000)
   const detail = `this machine is ${Math.abs(skew)} s ${skew > 0 ? 'ahead' : 'behind'}`
-  if (Math.abs(skew) <= 5) ok('clock', 'the same as here')
+  if (Math.abs(skew) <= 5) ok('clock', 'the same as on this machine')
   else if (Math.abs(skew) * 1000 <= MAX_SKEW) {
     warning('clock', 'CLOCK_SKEW', detail, `set the clock, or clockTolerance: ${Math.abs(skew)}s`)
   } else wrong('clock', 'CLOCK_SKEW', detail, 'set the clock: tokens look expired, or not valid yet')
@@ -122,13 +122,13 @@ async function examineIntrospection(
       body: new URLSearchParams({ token: 'sallyport-doctor', token_type_hint: 'access_token' }),
     })
     if (status === 200 && document?.['active'] === false) {
-      ok('introspection', 'the client is known, and a made-up token is inactive')
+      ok('introspection', 'the provider knows the client, and calls a made-up token inactive')
     } else if (status === 401 || status === 403 || document?.['error'] === 'invalid_client') {
       const advice = 'check clientId and its secret, and that this client may introspect'
-      wrong('introspection', 'INTROSPECTION_REFUSED', `the credentials are refused: ${failure}`, advice)
+      wrong('introspection', 'INTROSPECTION_REFUSED', `the provider refused the client: ${failure}`, advice)
     } else {
       const advice = 'check introspectionUrl'
-      wrong('introspection', 'INTROSPECTION_FAILED', `not a response of RFC 7662: ${failure}`, advice)
+      wrong('introspection', 'INTROSPECTION_FAILED', `no response as in RFC 7662: ${failure}`, advice)
     }
   } finally {
     secret?.close()

@@ -6,7 +6,7 @@ import type { KeySource } from './jwks-cache.js'
 import { isAllowedAlgorithm, isIdToken, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
 import type { TokenVerifier } from './verifier.js'
 
-/** Verifies a token by the code that verifies requests, without its cache, and lists what was checked. */
+/** Verifies a token with the code that verifies requests, without its cache, and lists each check. */
 export async function explain(token: string, verifier: TokenVerifier): Promise<Explanation> {
   const { jwks, introspector } = verifier.options
   await jwks?.load()
@@ -21,7 +21,7 @@ export async function explain(token: string, verifier: TokenVerifier): Promise<E
 const NOT_A_JWT: Finding = {
   about: 'format',
   holds: false,
-  detail: 'not a JWT: it can be verified by introspection only',
+  detail: 'not a JWT: only introspection can verify it',
 }
 
 async function jwtFindings(
@@ -35,7 +35,7 @@ async function jwtFindings(
   // Nothing else is checked for a token of another issuer: its keys are not this provider's.
   if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
   const type = typeFinding(jwt, isOtherKind(jwt, kinds))
-  // What introspection says counts, and not what the token says.
+  // Without keys, the claims of the introspection response count, and not those of the token.
   if (jwks === undefined) return issuer.holds ? [type, issuer] : [type]
   const local = await verifier.verifyLocally(token, jwt)
   const detail = 'claims' in local ? 'holds' : signatureFailure(local.rejection.cause)
@@ -54,8 +54,8 @@ const signatureFailure = (cause: string): string =>
 function typeFinding({ header: { typ }, claims }: UnverifiedJwt, isOther: boolean): Finding {
   const written = typ === undefined ? 'missing' : quoted(typ)
   const why = isIdToken(claims)
-    ? 'by its claims it is an ID token: `acceptIdTokens` is for providers whose access tokens are like this'
-    : 'not an access token by its type, or by claims that only an event or another kind of token has'
+    ? 'its claims are those of an ID token: set `acceptIdTokens` if this provider issues such access tokens'
+    : 'its type, or a claim that only another kind of token has, shows that it is not an access token'
   return { about: 'typ', holds: !isOther, detail: isOther ? `${written}: ${why}` : written }
 }
 
@@ -68,7 +68,7 @@ function keyFindings(kid: unknown, { ids, failure }: KeySource): readonly Findin
   }
   if (failure !== undefined && ids.length === 0) return [keys]
   if (kid === undefined)
-    return [keys, { about: 'kid', holds: true, detail: 'missing: every suitable key is tried' }]
+    return [keys, { about: 'kid', holds: true, detail: 'missing: the gateway tries every suitable key' }]
   return [
     keys,
     {
@@ -83,6 +83,6 @@ function introspectionFinding({ reason }: Introspector): Finding {
   return {
     about: 'introspection',
     holds: reason === undefined,
-    detail: reason ?? 'the provider can be asked',
+    detail: reason ?? 'the provider responds',
   }
 }

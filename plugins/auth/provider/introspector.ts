@@ -37,11 +37,11 @@ export type IntrospectionResult = { readonly claims: Claims } | NoClaims
 
 const MIN_BACKOFF = 1000
 const MAX_BACKOFF = 30_000
-// One token alone may cause its failure: only when this many fail is the provider down.
+// One token alone may cause a failure. The provider counts as down only after this many tokens failed.
 const FAILURES_FOR_BACKOFF = 2
 const MAX_UNANSWERED = 64
 
-/** Failures with a response: the provider is up. */
+/** Failures after a response: the provider is up. */
 const RESPONDED = new Set(['EGRESS_TOO_LARGE', 'EGRESS_MALFORMED', 'EGRESS_REDIRECT'])
 /** Failures after the token was sent, or possibly so. */
 const AFTER_SENDING = new Set(['EGRESS_RESET', 'EGRESS_TIMEOUT', 'EGRESS_FAILED'])
@@ -58,7 +58,7 @@ export class Introspector {
 
   constructor(private readonly options: IntrospectorOptions) {}
 
-  /** `address` is the caller's, for its share of the concurrent requests. */
+  /** `address` is the caller's: each address has a limit of concurrent requests. */
   introspect(
     token: string,
     hash: string,
@@ -66,7 +66,7 @@ export class Introspector {
   ): IntrospectionResult | Promise<IntrospectionResult> {
     const pending = this.inFlight.get(hash)
     if (pending !== undefined) return pending
-    // A provider that is down must not delay the others: one request probes it, the others fail at once.
+    // A provider that is down must not delay the other providers: one request probes it, the others fail at once.
     if (this.isBackingOff(hash)) return withDetail(UNREACHABLE, this.failureReason)
     const admission = this.limit.acquire(address)
     if (admission === undefined) return this.count(BUSY)
@@ -94,7 +94,7 @@ export class Introspector {
     const release = isPromise(admission) ? await admission : admission
     if (release === undefined) return this.count(BUSY)
     try {
-      // It may have gone down while this request was queued.
+      // The provider may have gone down while this request was queued.
       if (this.isBackingOff(hash)) return withDetail(UNREACHABLE, this.failureReason)
       if (this.backoffs > 0) this.backoffUntil = Number.POSITIVE_INFINITY
       return await this.request(token, hash)
@@ -103,7 +103,7 @@ export class Introspector {
     }
   }
 
-  /** Tokens without a response back off for longer, so that one of them alone does not hold up the others. */
+  /** Tokens without a response back off for longer, so that one such token does not delay the other tokens. */
   private isBackingOff(hash: string): boolean {
     const extra = this.unanswered.has(hash) ? MIN_BACKOFF : 0
     return this.backoffs > 0 && performance.now() < this.backoffUntil + extra
@@ -162,7 +162,7 @@ export class Introspector {
     if (!isUnreachable && this.unanswered.size < FAILURES_FOR_BACKOFF) return
     const now = performance.now()
     const isProbe = this.backoffUntil === Number.POSITIVE_INFINITY
-    // A request that was in flight when the backoff began tells nothing new.
+    // A failure of a request that was in flight when the backoff began does not extend the backoff.
     if (!isProbe && this.backoffs > 0 && now < this.backoffUntil) return
     if (this.backoffs === 0) this.backoffs = isUnreachable ? 1 : FAILURES_FOR_BACKOFF
     else if (isUnreachable || !isKnown) this.backoffs++
@@ -217,7 +217,7 @@ const withDetail = (result: NoClaims, detail = ''): NoClaims => ({
 
 const INACTIVE = noClaims('notMine', 'inactive', false)
 const UNSUPPORTED = noClaims('notMine', 'introspection:unsupported', true)
-// It says nothing of the token, which its caller has to keep.
+// The refusal is about the gateway's client and not about the token, so the caller should keep its token.
 const CLIENT_REFUSED = noClaims('unavailable', 'introspection:refused', true)
 const REFUSED = noClaims('invalid', 'introspection:refused', true)
 const FAULTY = noClaims('unavailable', 'introspection:failed', true)

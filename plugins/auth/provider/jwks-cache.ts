@@ -3,7 +3,7 @@ import { messageOf } from 'sallyport/toolkit'
 import type { FetchedKeys, JwksSource } from './jwks-source.js'
 import type { ProviderKeys } from './signature.js'
 
-/** What was fetched last, and when by the monotonic clock. It outlives a reload. */
+/** The keys of the last fetch, and its time by the monotonic clock. They outlive a reload. */
 export interface LatestKeys {
   fetched: FetchedKeys | undefined
   at: number
@@ -24,7 +24,7 @@ const MAX_RETRY = 60_000
 // Long enough that made-up key IDs do not flood the provider, short enough for a key rotation.
 const REFETCH_COOLDOWN = 10_000
 
-const NOT_FETCHED_YET = { cause: 'unreachable', reason: 'its keys were not fetched yet' }
+const NOT_FETCHED_YET = { cause: 'unreachable', reason: 'its keys have not been fetched yet' }
 
 /** Where a verifier finds the keys of a provider. */
 export interface KeySource {
@@ -49,14 +49,14 @@ interface Unfetched {
 }
 
 /**
- * The keys (JWKS) of a provider, fetched in the background from the start. A request waits for a fetch in two cases only:
- * the first one is still in progress, or its key ID is unknown.
+ * The keys (JWKS) of a provider, fetched in the background from the start. A request waits for a fetch in two cases
+ * only: the first fetch is still in progress, or the key ID of its token is unknown.
  */
 export class JwksCache implements KeySource {
   version = 0
   firstFetch: Promise<void> | undefined
   failure: Unfetched | undefined
-  // Its own: what another list fetches meanwhile has to change its verdicts too.
+  // Not shared: when another list fetches new keys, this cache must still notice the change and clear its verdicts.
   private current: FetchedKeys | undefined
   // All times are of the monotonic clock.
   private fetchedAt: number
@@ -112,8 +112,8 @@ export class JwksCache implements KeySource {
   }
 
   /**
-   * Fetches for an unknown key ID, at most once in a cooldown. That counts from the last such fetch and not from the
-   * start, so that a rotation right after the start does not wait.
+   * Fetches for an unknown key ID, at most once in a cooldown. The cooldown begins with the last such fetch and not
+   * with the start, so that a rotation right after the start does not wait.
    */
   refetch(): Promise<void> | undefined {
     if (this.loading !== undefined) return this.loading
@@ -144,7 +144,7 @@ export class JwksCache implements KeySource {
     if (this.failure !== undefined) log.info({ provider }, 'the keys of the provider can be fetched again')
     const { current } = this
     const isChanged = current !== undefined && fetched.text !== current.text
-    // Unchanged keys stay the same object, which has imported them already.
+    // Unchanged keys keep the same object, which holds the imported keys.
     this.current = isChanged || current === undefined ? fetched : { ...current, freshFor: fetched.freshFor }
     this.fetchedAt = performance.now()
     latest.fetched = this.current
@@ -161,7 +161,7 @@ export class JwksCache implements KeySource {
   }
 
   private fail(error: unknown): void {
-    // The stop itself has closed the connections.
+    // A fetch fails when the stop closes its connection.
     if (this.stopped) return
     const { provider, log, fetches } = this.options
     const reason = messageOf(error)

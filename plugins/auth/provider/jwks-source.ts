@@ -9,11 +9,11 @@ export interface FetchedKeys {
   /** The response body, by which changed keys are recognized. */
   readonly text: string
   readonly ids: readonly string[]
-  /** Milliseconds after which they are to be fetched again. */
+  /** Milliseconds until the next fetch. */
   readonly freshFor: number
 }
 
-/** Kubernetes refuses who asks for JSON alone. */
+/** Kubernetes refuses requests that accept JSON alone. */
 export const ACCEPT_KEYS = { accept: 'application/jwk-set+json, application/json' }
 
 interface SourceOptions {
@@ -61,7 +61,7 @@ export class JwksSource {
       const found = await read(issuer, fetch)
       if (found?.['issuer'] === issuer) return found
       if (found !== undefined)
-        throw new GatewayError('ISSUER_MISMATCH', `the metadata found for ${issuer} is of another issuer`)
+        throw new GatewayError('ISSUER_MISMATCH', `the metadata at ${issuer} names another issuer`)
     }
     throw new GatewayError('DISCOVERY_FAILED', `no metadata was found for ${issuer}`)
   }
@@ -72,7 +72,7 @@ export class JwksSource {
     })
     const { origin } = new URL(url)
     if (response.status !== 200)
-      throw new GatewayError('KEYS_FAILED', `the keys at ${origin} failed: status ${response.status}`)
+      throw new GatewayError('KEYS_FAILED', `fetching keys from ${origin} failed: status ${response.status}`)
     const text = await response.text()
     const set = jsonObject(text)
     if (!isKeySet(set)) throw new GatewayError('KEYS_MALFORMED', `the response of ${origin} is not a JWKS`)
@@ -85,7 +85,9 @@ export class JwksSource {
   }
 }
 
-/** Milliseconds by `Cache-Control`, within bounds: `no-store` must not flood the provider, nor a leaked key be used for a year. */
+/**
+ * Milliseconds by `Cache-Control`, within bounds: `no-store` must not flood the provider, nor a leaked key last a year.
+ */
 function freshFor(cacheControl: string): number {
   const { min, standard, max } = TTL
   if (/\bno-(?:store|cache)\b/i.test(cacheControl)) return min
@@ -93,7 +95,6 @@ function freshFor(cacheControl: string): number {
   return seconds === undefined ? standard : Math.min(Math.max(Number(seconds) * 1000, min), max)
 }
 
-/** `jwks_uri` of the metadata. */
 function keysUrlIn({ jwks_uri: url }: JsonObject, issuer: string): string {
   if (typeof url === 'string' && URL.canParse(url)) return url
   throw new GatewayError('DISCOVERY_MALFORMED', `the metadata of ${issuer} names no jwks_uri`)

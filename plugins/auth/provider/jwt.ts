@@ -18,7 +18,7 @@ export function readJwt(token: string): UnverifiedJwt | undefined {
   return header === undefined || claims === undefined ? undefined : { header, claims }
 }
 
-// Asymmetric ones only: with HMAC anybody could sign with a public key (RFC 8725, 3.1).
+// Asymmetric algorithms only: with HMAC an attacker could sign with the public key as the secret (RFC 8725, 3.1).
 export const ALGORITHMS: readonly string[] = [
   'RS256',
   'RS384',
@@ -36,13 +36,13 @@ export const ALGORITHMS: readonly string[] = [
 export const isAllowedAlgorithm = (algorithm: unknown): boolean =>
   typeof algorithm === 'string' && ALGORITHMS.includes(algorithm)
 
-/** What counts as an access token of a provider. */
+/** Which kinds of token a provider accepts. */
 export interface AcceptedKinds {
   readonly requireAccessTokenType: boolean
   readonly acceptIdTokens: boolean
 }
 
-/** Whether a JWT is something other than what is accepted, by its header or claims. */
+/** Whether the header or claims of a JWT show a kind of token that is not accepted. */
 export function isOtherKind({ header, claims }: UnverifiedJwt, accepted: AcceptedKinds): boolean {
   const type = typeOf(header)
   if (type === 'at+jwt') return false
@@ -52,7 +52,7 @@ export function isOtherKind({ header, claims }: UnverifiedJwt, accepted: Accepte
   return areOfOtherKind(claims, accepted)
 }
 
-/** Whether claims, of a JWT or of an introspection response, are those of something other than what is accepted. */
+/** Whether claims, of a JWT or of an introspection response, show a kind of token that is not accepted. */
 export function areOfOtherKind(claims: Claims, { acceptIdTokens }: AcceptedKinds): boolean {
   const { typ, token_use: use, events } = claims
   if (isIdToken(claims) && !acceptIdTokens) return true
@@ -62,7 +62,10 @@ export function areOfOtherKind(claims: Claims, { acceptIdTokens }: AcceptedKinds
   return isNamed || events !== undefined
 }
 
-/** They have the type `JWT` or none, but hashes that access tokens do not have, or are named so by Keycloak or Cognito. */
+/**
+ * ID tokens have the type `JWT` or none. They hold hashes that access tokens do not have, or Keycloak and Cognito name
+ * their kind in a claim.
+ */
 export const isIdToken = ({ at_hash, c_hash, typ, token_use: use }: Claims): boolean =>
   at_hash !== undefined || c_hash !== undefined || typ === 'ID' || use === 'id'
 

@@ -26,7 +26,7 @@ export const tokenFields = {
 
 /** The keys, and the tokens that they verify. */
 export const keyFields = {
-  jwksUrl: webUrl().optional().describe('the keys; without it they are found by discovery'),
+  jwksUrl: webUrl().optional().describe('the URL of the keys; by default discovery finds it'),
   requireAccessTokenType: z
     .boolean()
     .default(false)
@@ -34,7 +34,7 @@ export const keyFields = {
   acceptIdTokens: z
     .boolean()
     .default(false)
-    .describe('accept ID tokens too: the access tokens of Dex cannot be told from them'),
+    .describe('accept ID tokens too: the access tokens of Dex look the same'),
   keysMaxStale: duration()
     .prefault('24h')
     .describe('how long keys are used when they cannot be fetched again'),
@@ -57,14 +57,16 @@ export const introspectionFields = {
 
 /** Requests to the provider. */
 export const egressFields = {
-  caCertPath: filePath().optional().describe('PEM certificates to trust for it, instead of the usual ones'),
+  caCertPath: filePath()
+    .optional()
+    .describe('a file of PEM certificates to trust for the provider, instead of the default ones'),
   authTokenFile: filePath()
     .optional()
     .describe('a file with a token for key fetches, and for introspection without `clientId`'),
   allowPrivateIP: z
     .boolean()
     .default(false)
-    .describe('it may be at a private or loopback address, as in a cluster'),
+    .describe('allow a provider at a private or loopback address, as in a cluster'),
 }
 
 type Parsed<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>
@@ -97,7 +99,7 @@ export function checkTogether(options: Related, context: z.core.$RefinementCtx):
   const urls = Object.entries(requestedUrls(options))
   for (const [option, url] of urls)
     if (url !== undefined && URL.canParse(url) && isInsecure(new URL(url)) && !insecureHttpAllowed())
-      report(option, `expected https: anybody on the network path could replace the keys; ${PLAIN_HTTP_RULE}`)
+      report(option, `expected https: an attacker on the network could replace the keys; ${PLAIN_HTTP_RULE}`)
   const isPrivate = urls.some(([, url]) => url !== undefined && isPrivateUrl(url))
   if (isPrivate && !options.allowPrivateIP)
     report('allowPrivateIP', 'is needed: the provider is at a private or loopback address')

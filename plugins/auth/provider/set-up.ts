@@ -45,7 +45,7 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
 
   const authenticator = authenticatorOf(verifier)
   gateway.provide(Authenticator, authenticator)
-  refuseNameOfAnother(gateway, authenticator)
+  refuseSharedName(gateway, authenticator)
   gateway.provide(ResourceMetadata, { authorization_servers: [common.issuerUrl] })
   const { id, scope } = gateway
   gateway.provide(Health, {
@@ -54,19 +54,19 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
   })
 }
 
-/** Limits, publishing and the audit know callers by this name and the subject, which another issuer may give to others. */
-function refuseNameOfAnother(gateway: Gateway, { provider, issuerUrl }: ProviderAuthenticator): void {
+/** Limits, publishing and the audit identify callers by this name and the subject: two issuers may use one subject. */
+function refuseSharedName(gateway: Gateway, { provider, issuerUrl }: ProviderAuthenticator): void {
   const authenticators = gateway.use(Authenticator)
   gateway.onStart(() => {
-    const isOthers = authenticators().some(
+    const isShared = authenticators().some(
       (each: Partial<ProviderAuthenticator>) => each.provider === provider && each.issuerUrl !== issuerUrl,
     )
-    if (isOthers) throw new ConfigError([{ place: 'name', message: NAME_OF_ANOTHER }])
+    if (isShared) throw new ConfigError([{ place: 'name', message: NAME_IS_SHARED }])
   })
 }
 
-const NAME_OF_ANOTHER =
-  'is that of another provider too, whose callers would be taken for those of this one: each issuer needs a name of its own'
+const NAME_IS_SHARED =
+  'is also the name of a provider with another issuer, so their callers would be confused: give each issuer its own name'
 
 interface Egress {
   readonly fetch: Fetch
@@ -106,7 +106,7 @@ function openJwksCache(
   }
   const metadata = gateway.use(IssuerMetadata)
   if (jwksUrl === undefined) gateway.onStart(() => requireDiscovery(metadata()))
-  // With all that decides where keys may come from: a reload that corrects it begins anew.
+  // The name holds all options that decide where keys come from: a reload that changes one fetches the keys anew.
   const origin = JSON.stringify([issuerUrl, jwksUrl, caCertPath, authTokenFile, allowPrivateIP])
   const latest = gateway.share(`keys ${origin}`, (): LatestKeys => ({ fetched: undefined, at: 0 }))
   const jwks = new JwksCache({
@@ -127,7 +127,7 @@ function openJwksCache(
 
 function requireDiscovery(metadata: readonly IssuerMetadata[]): void {
   if (metadata.length > 0) return
-  const message = 'is needed, or `use: discovery/issuer` in the list to find the keys'
+  const message = 'is needed to find the keys; or add `use: discovery/issuer` to the list'
   throw new ConfigError([{ place: 'jwksUrl', message }])
 }
 

@@ -6,7 +6,7 @@ import { jsonObject } from 'sallyport/toolkit'
 import { ALGORITHMS, type Claims, type UnverifiedJwt } from './jwt.js'
 
 /** The claims of a token with a valid signature, or why it has none. */
-export type Checked =
+export type SignatureCheck =
   | { readonly claims: Claims }
   | { readonly failed: 'signature' | 'format' | 'no key' | 'key' }
 
@@ -17,21 +17,21 @@ const options = { algorithms: [...ALGORITHMS] }
  * from the signed payload.
  */
 export class ProviderKeys {
-  /** Those that jose has selected and imported, by what tokens call them. */
+  /** The keys that jose has selected and imported, by the `alg` and `kid` of the tokens. */
   private readonly selected = new Map<string, Verification>()
 
   constructor(private readonly set: LocalJWKSet) {}
 
-  /** Whether a key that was selected before has signed it: most tokens need not wait. */
+  /** Whether a key that was selected before has signed the token. It is synchronous, so most requests need not wait. */
   haveSigned(token: string, { header }: UnverifiedJwt): boolean {
     const verification = this.selected.get(nameOf(header) ?? '')
     return verification !== undefined && isSignedBy(verification, token)
   }
 
-  /** For a token that no key selected before has signed. */
-  async check(token: string, jwt: UnverifiedJwt): Promise<Checked> {
+  /** For a token that `haveSigned` does not confirm. */
+  async check(token: string, jwt: UnverifiedJwt): Promise<SignatureCheck> {
     try {
-      if (await this.isSignedByAnother(token, jwt)) return { claims: jwt.claims }
+      if (await this.isSignedByNewKey(token, jwt)) return { claims: jwt.claims }
       return signed(await compactVerify(token, this.set, options))
     } catch (error) {
       if (error instanceof errors.JWKSMultipleMatchingKeys) return tryEach(token, error)
@@ -39,7 +39,7 @@ export class ProviderKeys {
     }
   }
 
-  private async isSignedByAnother(token: string, { header }: UnverifiedJwt): Promise<boolean> {
+  private async isSignedByNewKey(token: string, { header }: UnverifiedJwt): Promise<boolean> {
     const name = nameOf(header)
     if (name === undefined || this.selected.has(name)) return false
     const { alg, kid } = header as { alg: string; kid?: string }
@@ -57,7 +57,7 @@ function nameOf({ alg, kid }: Claims): string | undefined {
   return kid === undefined ? alg : `${alg} ${kid}`
 }
 
-/** How a key verifies what is signed with one algorithm. */
+/** How a key verifies signatures of one algorithm. */
 interface Verification {
   readonly hash: string | null
   readonly key: VerifyKeyObjectInput
@@ -74,8 +74,8 @@ const verificationWith = (key: KeyObject, algorithm: string): Verification => ({
 })
 
 /**
- * Verifies on this thread: a quarter of the CPU time of WebCrypto, which hands each signature to another thread. Says
- * nothing about why a signature is not valid: that jose decides.
+ * Verifies on this thread: a quarter of the CPU time of WebCrypto, which hands each signature to another thread. It
+ * does not say why a signature is not valid: jose decides that.
  */
 function isSignedBy({ hash, key }: Verification, token: string): boolean {
   if (!THREE_PARTS.test(token)) return false
@@ -88,8 +88,8 @@ function isSignedBy({ hash, key }: Verification, token: string): boolean {
   }
 }
 
-// A token without `kid`, and several suitable keys: one of them must verify it.
-async function tryEach(token: string, keys: errors.JWKSMultipleMatchingKeys): Promise<Checked> {
+// For a token without `kid` when several keys are suitable: one of them must verify the token.
+async function tryEach(token: string, keys: errors.JWKSMultipleMatchingKeys): Promise<SignatureCheck> {
   for await (const key of keys) {
     try {
       return signed(await compactVerify(token, key, options))
@@ -101,12 +101,12 @@ async function tryEach(token: string, keys: errors.JWKSMultipleMatchingKeys): Pr
   return { failed: 'signature' }
 }
 
-function signed({ payload }: { readonly payload: Uint8Array }): Checked {
+function signed({ payload }: { readonly payload: Uint8Array }): SignatureCheck {
   const claims = jsonObject(Buffer.from(payload).toString())
   return claims === undefined ? { failed: 'format' } : { claims }
 }
 
-function failure(error: unknown): Extract<Checked, { failed: unknown }> {
+function failure(error: unknown): Extract<SignatureCheck, { failed: unknown }> {
   if (error instanceof errors.JWKSNoMatchingKey) return { failed: 'no key' }
   if (error instanceof errors.JWSSignatureVerificationFailed) return { failed: 'signature' }
   if (error instanceof errors.JWSInvalid || error instanceof errors.JOSENotSupported)

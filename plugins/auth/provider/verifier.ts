@@ -12,7 +12,7 @@ import {
   readJwt,
   type UnverifiedJwt,
 } from './jwt.js'
-import type { Checked } from './signature.js'
+import type { SignatureCheck } from './signature.js'
 
 export interface VerifierOptions {
   readonly name: string
@@ -28,25 +28,27 @@ export interface VerifierOptions {
   readonly hits: Measure
 }
 
-/** The result of local verification: the signed claims, or a rejection, which introspection may overrule or not. */
+/**
+ * The result of local verification: the signed claims, or a rejection. Introspection may overrule one that is
+ * `introspectable`.
+ */
 export type LocalResult =
   | { readonly claims: Claims }
   | { readonly rejection: Rejection; readonly introspectable: boolean }
 
-/** The caller: its address is for its share of the introspection requests. */
+/** The caller: each address has a limit of concurrent introspection requests. */
 interface Caller {
   readonly clientAddress: string
   readonly raw: Parameters<typeof clientThumbprint>[0]
 }
 
-/** A token to verify. */
-interface Asked {
+interface PresentedToken {
   readonly token: string
   readonly hash: string
   readonly jwt: UnverifiedJwt | undefined
   readonly address: string
-  /** Of the keys when it came. */
-  readonly version: number | undefined
+  /** The version of the keys when the request arrived. */
+  readonly keysVersion: number | undefined
 }
 
 const MAX_CACHE_TIME = 60_000
@@ -57,7 +59,7 @@ const MAX_WAIT = 5000
 /** Verifies the tokens of one provider, and caches the verdicts. */
 export class TokenVerifier {
   private readonly accepted = new ExpiringMap<Verdict>(5000)
-  // Separate: made-up tokens must not evict valid ones.
+  // In a map of its own: made-up tokens must not evict valid ones.
   private readonly rejected = new ExpiringMap<Verdict>(2000)
   private readonly label: { readonly provider: string }
 
@@ -70,23 +72,28 @@ export class TokenVerifier {
     if (cached === undefined) {
       const verdict = this.verify(token, hash, request.clientAddress)
       return isPromise(verdict)
-        ? verdict.then((late) => confirmed(late, request))
-        : confirmed(verdict, request)
+        ? verdict.then((late) => withProofOfKey(late, request))
+        : withProofOfKey(verdict, request)
     }
     this.options.hits(1, this.label)
-    return confirmed(cached, request)
+    return withProofOfKey(cached, request)
   }
 
-  /** Without the cache and the connection. A token of another issuer is rejected at once, without network requests. */
+  /**
+   * Verifies without the cache, and without a look at the connection. A token of another issuer is rejected at once,
+   * without network requests.
+   */
   verify(token: string, hash: string, address = ''): Verdict | Promise<Verdict> {
     const jwt = readJwt(token)
     if (jwt !== undefined && this.isOfOtherIssuer(jwt)) return OTHER_ISSUER
-    const asked: Asked = { token, hash, jwt, address, version: this.options.jwks?.version }
+    const presented: PresentedToken = { token, hash, jwt, address, keysVersion: this.options.jwks?.version }
     const local = jwt === undefined ? UNVERIFIABLE : this.verifyLocally(token, jwt)
-    return isPromise(local) ? local.then((late) => this.conclude(late, asked)) : this.conclude(local, asked)
+    return isPromise(local)
+      ? local.then((late) => this.conclude(late, presented))
+      : this.conclude(local, presented)
   }
 
-  /** For a change of keys: tokens are verified again. */
+  /** Called when the keys change: all tokens are verified again. */
   clearCache(): void {
     this.accepted.clear()
     this.rejected.clear()
@@ -96,26 +103,26 @@ export class TokenVerifier {
     return iss !== undefined && iss !== this.options.policy.issuer
   }
 
-  private conclude(local: LocalResult, asked: Asked): Verdict | Promise<Verdict> {
+  private conclude(local: LocalResult, presented: PresentedToken): Verdict | Promise<Verdict> {
     const { jwks, introspector, policy } = this.options
     if ('claims' in local) {
-      const verdict = this.verdictOfClaims(local.claims, policy, asked.token)
-      // With keys that have changed since, the verdict holds for this request but is not cached.
-      if (asked.version === jwks?.version) this.cacheAccepted(asked.hash, verdict, MAX_CACHE_TIME)
+      const verdict = this.verdictOfClaims(local.claims, policy, presented.token)
+      // When the keys have changed meanwhile, the verdict holds for this request but is not cached.
+      if (presented.keysVersion === jwks?.version) this.cacheAccepted(presented.hash, verdict, MAX_CACHE_TIME)
       return verdict
     }
     if (!local.introspectable || introspector === undefined) return local
-    return this.introspect(introspector, local, asked)
+    return this.introspect(introspector, local, presented)
   }
 
   private async introspect(
     introspector: Introspector,
     local: Extract<LocalResult, { rejection: unknown }>,
-    asked: Asked,
+    presented: PresentedToken,
   ): Promise<Verdict> {
-    const result = await introspector.introspect(asked.token, asked.hash, asked.address)
-    if ('claims' in result || !result.inconclusive) return this.verdictOfIntrospection(result, asked)
-    // Without a verdict of the provider the local result stands, if there is one.
+    const result = await introspector.introspect(presented.token, presented.hash, presented.address)
+    if ('claims' in result || !result.inconclusive) return this.verdictOfIntrospection(result, presented)
+    // When the provider gives no verdict, the local result stands, if there is one.
     const useIntrospection = local === UNVERIFIABLE || NO_RESPONSE.has(result.rejection.kind)
     return useIntrospection ? { rejection: result.rejection } : local
   }
@@ -126,7 +133,7 @@ export class TokenVerifier {
     const { header, claims } = jwt
     if (isOtherKind(jwt, kinds)) return OTHER_KIND
     // No extension is supported, and a critical one must not be ignored (RFC 7515, 4.1.11).
-    if (header['crit'] !== undefined) return final('format')
+    if (header['crit'] !== undefined) return finalRejection('format')
     if (jwks === undefined) return UNVERIFIABLE
     if (claims['iss'] === undefined) return NO_ISSUER
     if (!isAllowedAlgorithm(header['alg'])) return NO_ALGORITHM
@@ -134,7 +141,7 @@ export class TokenVerifier {
     return verifyWithKeys(token, jwt, jwks)
   }
 
-  private verdictOfIntrospection(result: IntrospectionResult, { token, hash, jwt }: Asked): Verdict {
+  private verdictOfIntrospection(result: IntrospectionResult, { token, hash, jwt }: PresentedToken): Verdict {
     const { introspectionPolicy, introspectionTtl, kinds } = this.options
     const verdict =
       'claims' in result
@@ -166,8 +173,10 @@ export class TokenVerifier {
   }
 }
 
-/** A verdict is about the token, and so cached by it. What the token is bound to is proved by each connection. */
-function confirmed(verdict: Verdict, { raw }: Caller): Verdict {
+/**
+ * The cache holds the verdict on a token. Each connection must prove again that it has the key the token is bound to.
+ */
+function withProofOfKey(verdict: Verdict, { raw }: Caller): Verdict {
   if ('rejection' in verdict || !isBound(verdict.identity)) return verdict
   return isBoundTo(verdict.identity, clientThumbprint(raw)) ? verdict : UNCONFIRMED
 }
@@ -175,14 +184,14 @@ function confirmed(verdict: Verdict, { raw }: Caller): Verdict {
 async function verifyWithKeys(token: string, jwt: UnverifiedJwt, jwks: KeySource): Promise<LocalResult> {
   const checked = await checkWithKeys(token, jwt, jwks)
   if ('claims' in checked) return checked
-  if (checked.failed === 'signature' || checked.failed === 'format') return final(checked.failed)
+  if (checked.failed === 'signature' || checked.failed === 'format') return finalRejection(checked.failed)
   const { uncertainty } = jwks
   if (uncertainty === undefined) return NO_KEY
   const { cause, reason: detail } = uncertainty
   return { rejection: { kind: 'unavailable', cause, detail }, introspectable: true }
 }
 
-async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: KeySource): Promise<Checked> {
+async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: KeySource): Promise<SignatureCheck> {
   const { firstFetch } = jwks
   if (jwks.keys === undefined && firstFetch !== undefined) await waitAtMost(MAX_WAIT, firstFetch)
   const checked = await check(token, jwt, jwks)
@@ -193,7 +202,7 @@ async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: KeySource)
   return check(token, jwt, jwks)
 }
 
-async function check(token: string, jwt: UnverifiedJwt, { keys }: KeySource): Promise<Checked> {
+async function check(token: string, jwt: UnverifiedJwt, { keys }: KeySource): Promise<SignatureCheck> {
   return keys === undefined ? { failed: 'no key' } : keys.check(token, jwt)
 }
 
@@ -201,7 +210,7 @@ const rejectedWith = (kind: Rejection['kind'], cause: string, introspectable: bo
   rejection: { kind, cause },
   introspectable,
 })
-const final = (cause: string): LocalResult => rejectedWith('invalid', cause, false)
+const finalRejection = (cause: string): LocalResult => rejectedWith('invalid', cause, false)
 
 const NO_RESPONSE: ReadonlySet<Rejection['kind']> = new Set(['unavailable', 'busy'])
 

@@ -3,7 +3,7 @@ import { type Scrubber, UpstreamError } from 'sallyport'
 import { childEnvironment, insecureHttpAllowed, isInsecure, PLAIN_HTTP_RULE } from 'sallyport/toolkit'
 
 /**
- * Validates an authorization URL before the operating system opens it. It comes from the target, and openers run
+ * Validates an authorization URL before the operating system opens it. The URL comes from the target, and openers run
  * programs for `file:` and the like (CVE-2025-6514).
  */
 export function browserUrl(text: string | undefined, issuer: string): URL {
@@ -41,8 +41,8 @@ const OPENERS: Readonly<Record<string, readonly [command: string, ...leading: st
 const OPENER_TIMEOUT = 3_000
 
 /**
- * Opens a page in the browser, and resolves to whether that seems to have worked. Without a package: those put the URL
- * in a PowerShell command or a script of their own, here it is one element of an argument vector.
+ * Opens a page in the browser, and resolves to whether that seems to have worked. Without a package: packages put the
+ * URL in a PowerShell command or a script of their own. Here the URL is one element of an argument vector.
  */
 export function openBrowser({ href }: URL, scrubber: Scrubber): Promise<boolean> {
   const [command, ...leading] = OPENERS[process.platform] ?? ['xdg-open']

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { UpstreamError } from 'sallyport'
 import { html } from 'sallyport/toolkit'
 
-/** The callback request with the right state. Its response is sent by `showPage`. */
+/** The callback request with the right state. `showPage` sends its response. */
 export interface CallbackResult {
   readonly parameters: URLSearchParams
   readonly showPage: (title: string, ...sentences: string[]) => void
@@ -23,7 +23,7 @@ export const redirectUri = (port: number): string => `http://${HOST}:${port}/cal
 export class CallbackListener {
   readonly redirectUri: string
   private pending: { readonly state: string; readonly resolve: (result: CallbackResult) => void } | undefined
-  private kept: CallbackResult | undefined
+  private waiting: CallbackResult | undefined
 
   /** Listens on this port, or on a free one when it is in use and not `fixed`. */
   static async open(port: number, fixed: boolean): Promise<CallbackListener> {
@@ -63,22 +63,22 @@ export class CallbackListener {
     return this.accept({ parameters: url.searchParams, showPage: () => {} })
   }
 
-  /** The user is asked once more: the browser of this callback waits for the next page. */
-  keep(result: CallbackResult): void {
-    this.kept = result
+  /** Before a second login: the browser of this callback waits for the next sign-in page. */
+  keepWaiting(result: CallbackResult): void {
+    this.waiting = result
   }
 
   /** Sends the browser that waits to this page. `false` when there is none. */
-  redirectKept(url: URL): boolean {
-    const redirect = this.kept?.redirect
-    this.kept = undefined
+  redirectWaiting(url: URL): boolean {
+    const redirect = this.waiting?.redirect
+    this.waiting = undefined
     redirect?.(url)
     return redirect !== undefined
   }
 
   async close(): Promise<void> {
     this.pending = undefined
-    this.kept?.showPage('Signing in failed', 'You can close this window and try again.')
+    this.waiting?.showPage('Signing in failed', 'You can close this window and try again.')
     const closed = once(this.server, 'close')
     this.server.close()
     this.server.closeIdleConnections()
@@ -101,7 +101,7 @@ export class CallbackListener {
     if (!isAccepted) refuse(response, 400)
   }
 
-  /** The status for a request that cannot be the callback, whatever its parameters. */
+  /** The status for a request that cannot be the callback with any parameters. */
   private refusalStatus(
     { headers, method, url = '/' }: IncomingMessage,
     response: ServerResponse,
@@ -130,7 +130,8 @@ function equalInConstantTime(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-// Exclusive, or the workers of one gateway would share the port, and the browser has to reach the one that waits.
+// Exclusive: otherwise the workers of one gateway would share the port, and the callback could reach a worker that does
+// not wait for it.
 async function listening(port: number, exclusive = true): Promise<Server> {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 32 * 1024 })
   server.listen({ port, host: HOST, exclusive })

@@ -1,6 +1,6 @@
 import { processRevocationResponse, WWWAuthenticateChallengeError } from 'oauth4webapi'
 
-/** What the `WWW-Authenticate` headers of a target say. */
+/** The content of the `WWW-Authenticate` headers of a target. */
 export interface Challenge {
   /** Whether one of them is a Bearer challenge. */
   readonly bearer: boolean

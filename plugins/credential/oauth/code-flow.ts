@@ -23,8 +23,8 @@ interface Flow {
   readonly scrubber: Scrubber
   readonly signal: AbortSignal
   readonly onPage: (url: string) => Promise<void>
-  /** Whether another flow comes after one that failed so. */
-  readonly isTriedAgain: (failure: UpstreamError) => boolean
+  /** Whether a second flow follows one with this failure. */
+  readonly willRetry: (failure: UpstreamError) => boolean
 }
 
 /** A login by browser: the authorization code grant with PKCE. */
@@ -33,19 +33,20 @@ export async function codeFlow(flow: Flow): Promise<Tokens> {
   const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
   const callback = listener.waitForCallback(state)
   const url = await authorizationUrl(flow, state, verifier)
-  // A page that nobody waits for any more would lead nowhere.
+  // After an abort no request waits for the sign-in, so no page opens.
   signal.throwIfAborted()
   await flow.onPage(url.href)
   const stopReading = readPastedLines(terminal, (line) => listener.paste(line))
   try {
-    const opened = listener.redirectKept(url) || (options.openBrowser && (await openBrowser(url, scrubber)))
-    // A tab may be closed, and callers are not told the page.
+    const opened =
+      listener.redirectWaiting(url) || (options.openBrowser && (await openBrowser(url, scrubber)))
+    // Also when a browser was opened: the user may close the tab, and callers do not see the URL.
     promptUser(
       terminal,
       `${opened ? 'A browser was opened to sign in at' : 'Open this URL to sign in:'} ${url.href}`,
     )
-    const arrival = await orAborted(callback, signal)
-    return await redeemCode(flow, arrival, state, verifier)
+    const result = await orAborted(callback, signal)
+    return await redeemCode(flow, result, state, verifier)
   } finally {
     stopReading()
   }
@@ -72,18 +73,18 @@ async function authorizationUrl(flow: Flow, state: string, verifier: string): Pr
 }
 
 /**
- * The issuer is compared before any other parameter is used, also those of an error (RFC 9207, 2.4). By oauth4webapi:
- * openid-client does this and the token request in one step, and judges the ID token, whose issuer may be another.
+ * Compares the issuer before it uses any other parameter, also of an error (RFC 9207, 2.4). By oauth4webapi:
+ * openid-client does this and the token request in one step, and verifies the ID token, whose issuer may be another.
  */
 async function redeemCode(
   flow: Flow,
-  arrival: CallbackResult,
+  result: CallbackResult,
   state: string,
   verifier: string,
 ): Promise<Tokens> {
   const { context, endpoint, listener, options, signal } = flow
   const { server, client } = context
-  const { parameters, showPage } = arrival
+  const { parameters, showPage } = result
   try {
     const checked = validateAuthResponse(server, { client_id: client.clientId }, parameters, state)
     const tokens = await endpoint.authorizationCode(checked, listener.redirectUri, verifier, signal)
@@ -93,7 +94,7 @@ async function redeemCode(
     const isUnknown = options.issuer === undefined && options.tokenUrl !== undefined && parameters.has('iss')
     const failure = loginError(error, server.issuer, isUnknown)
     const text = error instanceof AuthorizationResponseError ? errorText(error) : failure.message
-    if (flow.isTriedAgain(failure)) listener.keep(arrival)
+    if (flow.willRetry(failure)) listener.keepWaiting(result)
     else
       showPage('Signing in failed', `The response was: ${text}`, 'You can close this window and try again.')
     throw failure
@@ -108,10 +109,11 @@ function loginError(error: unknown, issuer: string, isUnknown: boolean): Upstrea
     const code = error.error === 'invalid_scope' ? 'OAUTH_INVALID_SCOPE' : 'LOGIN_REFUSED'
     return new UpstreamError(code, message, { statusCode: 503, retryAfter: 5, cause })
   }
-  // Without the parameters: they may be those of another issuer.
+  // Without the parameters of the response: they may come from another issuer.
   const detail = { statusCode: 503, retryAfter: 5, cause: new Error(messageOf(error)) } as const
   if (isUnknown) {
-    const message = 'the authorization response names an issuer, and two URLs are configured in place of one'
+    const message =
+      'the authorization response names an issuer, and none is configured beside the two URLs: set the issuer as well'
     return new UpstreamError('LOGIN_ISSUER_UNKNOWN', message, detail)
   }
   const message = 'the authorization response is not from the issuer of this login'
@@ -121,7 +123,7 @@ function loginError(error: unknown, issuer: string, isUnknown: boolean): Upstrea
 const errorText = ({ error, error_description: description }: AuthorizationResponseError): string =>
   plainText(description === undefined || description === '' ? error : `${error}, ${description}`)
 
-/** Rejects with the reason of the signal when that is aborted first. */
+/** Rejects with the reason of the signal when the signal aborts first. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason)

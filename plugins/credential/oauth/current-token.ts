@@ -2,7 +2,7 @@ import type { OutgoingCredential, Scrubber } from 'sallyport'
 import { LONGEST_WAIT } from 'sallyport/toolkit'
 import type { Session } from './session.js'
 
-// How long before its expiry a token is refreshed, and how long before it requests wait for that.
+// How long before the expiry of a token the refresh begins, and how long before it requests wait for the refresh.
 const REFRESH_AHEAD = 60_000
 const WAIT_BEFORE_EXPIRY = 5_000
 const MAX_RETRY_DELAY = 60_000
@@ -66,7 +66,7 @@ export class CurrentToken {
   refreshDelay(failures: number): number | undefined {
     const left = this.expiry - performance.now()
     if (left === Number.POSITIVE_INFINITY) return undefined
-    // Not all processes at once: most find that another has done it.
+    // The processes refresh at different moments, so that most of them find the new token of another process.
     const due = left - Math.min(REFRESH_AHEAD, this.lifetime / 2) * (0.9 + Math.random() / 5)
     const retry = Math.min(500 * 2 ** failures, MAX_RETRY_DELAY, left > 0 ? left / 4 : MAX_RETRY_DELAY)
     return Math.max(MIN_DELAY, Math.min(failures === 0 ? due : retry, LONGEST_WAIT))
@@ -81,7 +81,7 @@ export class CurrentToken {
     return this.expiresAt - (this.latest?.obtainedAt ?? 0)
   }
 
-  /** Hides these tokens in the log. The ones before them may still be in flight, older ones are not. */
+  /** Hides these tokens in the log, and the previous ones, which may still be in flight. */
   private scrub(tokens: readonly (string | undefined)[]): void {
     for (const unscrub of this.unscrubPrevious) unscrub()
     this.unscrubPrevious = this.unscrubCurrent

@@ -42,8 +42,8 @@ export async function deviceFlow({
 const SLOWER = 5
 
 /**
- * Not by openid-client: with it a poll that gets no answer ends the login, whose user may be typing the code, and so does
- * an ID token of another issuer, which is not used here.
+ * Not by openid-client: with it, a poll without a response ends the login while the user may be typing the code, and so
+ * does an ID token of another issuer, which the gateway does not use.
  */
 async function poll(
   endpoint: TokenEndpoint,
@@ -59,7 +59,7 @@ async function poll(
     } catch (error) {
       const reason = error instanceof UpstreamError ? error.code : ''
       if (reason === PENDING) continue
-      if (!PASSING.has(reason)) throw error
+      if (!TRANSIENT.has(reason)) throw error
       pause += SLOWER
     }
   }
@@ -67,7 +67,7 @@ async function poll(
 
 const PENDING = 'OAUTH_AUTHORIZATION_PENDING'
 
-const PASSING = new Set([
+const TRANSIENT = new Set([
   'OAUTH_SLOW_DOWN',
   'OAUTH_SERVER_ERROR',
   'OAUTH_TEMPORARILY_UNAVAILABLE',

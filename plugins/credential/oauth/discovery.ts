@@ -14,14 +14,16 @@ export interface Provider {
   readonly scopes: readonly string[] | undefined
 }
 
-/** Finds the authorization server: by options, else by the target's metadata, else by the defaults of MCP 2025-03-26. */
+/**
+ * Finds the authorization server: by options, else by the target's metadata, else by the defaults of MCP 2025-03-26.
+ */
 export async function discover(options: OAuthOptions, challenge: Challenge, fetch: Fetch): Promise<Provider> {
   const { issuer, authorizationUrl, tokenUrl } = options
   if (authorizationUrl !== undefined || tokenUrl !== undefined) {
     return { server: configuredServer(options), resource: resourceFor(options, undefined), scopes: undefined }
   }
   if (issuer !== undefined) {
-    // Some large issuers support PKCE without saying so. An operator who names one vouches for it.
+    // Some large issuers support PKCE but do not say so in their metadata. The operator has chosen this issuer.
     const server = await requiredServer(issuer, fetch)
     if (isCodeGrant(options)) requirePkce(server, true)
     return { server, resource: resourceFor(options, undefined), scopes: undefined }
@@ -38,7 +40,7 @@ async function serverFor(
   options: OAuthOptions,
   fetch: Fetch,
 ): Promise<AuthorizationServer> {
-  // Always the first: a client that tried the next one after a failure could be led there.
+  // Always the first: otherwise an attacker who makes the first issuer fail could lead the client to the next one.
   const [named] = metadata?.issuers ?? []
   // MCP of 2025-03-26: the target's origin is its authorization server, without metadata at default paths.
   const { origin } = new URL(options.target)

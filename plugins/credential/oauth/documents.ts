@@ -1,7 +1,7 @@
 import { type Fetch, UpstreamError } from 'sallyport'
 import { type JsonObject, jsonObject } from 'sallyport/toolkit'
 
-/** The JSON object at a URL; `undefined` when there is none, as many servers answer any path with a page. */
+/** The JSON object at a URL; `undefined` when there is none, since many servers respond to any path with a page. */
 export async function readDocument(url: string, fetch: Fetch): Promise<JsonObject | undefined> {
   if (!URL.canParse(url))
     throw new UpstreamError('METADATA_URL_INVALID', 'the metadata URL of the target is not a URL')

@@ -6,9 +6,9 @@ import type { OAuthOptions } from './options.js'
 export const REQUEST_LIMIT = 5_000
 
 /**
- * Fetches from the target and what its metadata names. Hosts in the options may have private addresses; hosts from
- * metadata must be public, or a target on the internet could have this machine send requests to its own network
- * (RFC 9728, 7.7).
+ * Fetches from the target and the hosts that its metadata names. Hosts in the options may have private addresses. Hosts
+ * from metadata must be public: otherwise a target on the internet could make this machine send requests to its own
+ * network (RFC 9728, 7.7).
  */
 export function openEgress(gateway: Gateway, options: OAuthOptions): Fetch {
   const { target, issuer, authorizationUrl, tokenUrl, allowPrivateIP } = options

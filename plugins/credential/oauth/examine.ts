@@ -3,7 +3,7 @@ import { messageOf } from 'sallyport/toolkit'
 import { CallbackListener, redirectUri } from './callback-listener.js'
 import type { OAuthOptions } from './options.js'
 
-/** Checks what signing in needs: the callback port, and the configured authorization server. */
+/** Checks the callback port and the configured authorization server, which a sign-in needs. */
 export async function examineLogin(
   examination: Examination,
   { issuer, tokenUrl, grant, callbackPort, callbackPortFixed }: OAuthOptions,
@@ -14,7 +14,7 @@ export async function examineLogin(
   if (redirects && callbackPort > 0)
     await examineCallback(examination, { port: callbackPort, fixed: callbackPortFixed, hasClient })
   if (tokenUrl !== undefined) await probes.reach(tokenUrl)
-  // Without an issuer it is found by the target's metadata.
+  // Without an issuer the gateway finds it in the target's metadata.
   if (issuer !== undefined) await probes.authorizationServer(issuer, { hasClient, redirects })
 }
 
@@ -31,6 +31,7 @@ async function examineCallback(
     if (fixed) {
       const advice = 'stop the program that uses it (another gateway?), or set --remote-auth-callback-port'
       wrong('callback', 'CALLBACK_BUSY', detail, advice)
-    } else warning('callback', 'CALLBACK_BUSY', detail, 'another free port is used then')
+    } else
+      warning('callback', 'CALLBACK_BUSY', detail, 'no action is needed: the sign-in uses another free port')
   }
 }

@@ -18,7 +18,7 @@ import type { Session } from './session.js'
 import { TokenEndpoint, type Tokens } from './token-endpoint.js'
 
 export interface LoginRequest {
-  /** The challenge of the target; without it the target is asked first. */
+  /** The challenge of the target; without it the login first requests one. */
   readonly challenge: Challenge | undefined
   readonly previous: Session | undefined
 }
@@ -53,7 +53,7 @@ export class Login {
     const { grant, callbackPort, callbackPortFixed } = options
     if (grant !== 'authorization_code') return this.obtainSession(provider, requested, { signal, onPage })
 
-    // Listens first: the port is part of the redirect URI, which is registered and sent.
+    // Opens the port first: it is part of the redirect URI, which is registered and sent.
     const listener = await CallbackListener.open(callbackPort, callbackPortFixed)
     try {
       return await this.obtainSession(provider, requested, { signal, onPage }, listener)
@@ -62,7 +62,7 @@ export class Login {
     }
   }
 
-  /** Has the registrars forget a client that the issuer does not know, so that the next login registers another. */
+  /** Removes a client that the issuer does not know from the registrars, so that the next login registers another. */
   async forget(client: RegisteredClient): Promise<void> {
     const { registrars, log } = this.dependencies
     for (const registrar of registrars()) {
@@ -86,7 +86,7 @@ export class Login {
     const context = { server, client, resource }
     const endpoint = new TokenEndpoint(context, fetch)
     const { fallback } = requested
-    const isTriedAgain = ({ code }: UpstreamError): boolean =>
+    const willRetry = ({ code }: UpstreamError): boolean =>
       code === 'OAUTH_INVALID_SCOPE' && fallback !== undefined && scopes !== fallback
     const grant = (): Promise<Tokens> =>
       listener !== undefined
@@ -100,7 +100,7 @@ export class Login {
             scrubber,
             signal,
             onPage,
-            isTriedAgain,
+            willRetry,
           })
         : options.grant === 'device_code'
           ? deviceFlow({ terminal, server, endpoint, scopes, signal, onPage })
@@ -108,7 +108,7 @@ export class Login {
     const tokens = await grant().catch(async (error: unknown) => {
       if (!(error instanceof UpstreamError)) throw error
       if (error.code === 'OAUTH_INVALID_CLIENT') await this.forget(client)
-      if (fallback === undefined || !isTriedAgain(error)) throw error
+      if (fallback === undefined || !willRetry(error)) throw error
       log.warn({ scopes }, 'the issuer refuses these scopes: signing in once more, without offline_access')
       scopes = fallback
       return grant()

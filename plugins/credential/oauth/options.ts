@@ -8,7 +8,7 @@ export const OAuthOptions = z.strictObject({
   login: z
     .enum(['start', 'demand'])
     .default('demand')
-    .describe('`start`: sign in at once; `demand`: when the target first asks for it'),
+    .describe('`start`: sign in at once; `demand`: when the target first requires it'),
   issuer: z
     .string()
     .optional()
@@ -45,27 +45,30 @@ export const OAuthOptions = z.strictObject({
   callbackPortFixed: z
     .boolean()
     .default(false)
-    .describe('a port in use is an error, since the client is registered with it; else a free one is taken'),
-  openBrowser: z.boolean().default(true).describe('open a browser; else the URL is printed'),
+    .describe(
+      '`true`: a callback port in use is an error, since the client is registered with it; `false`: another free port is used instead',
+    ),
+  openBrowser: z.boolean().default(true).describe('open a browser; `false`: print the URL'),
   timeout: duration(LONGEST_WAIT).prefault('30s').describe('how long a request waits for a sign-in'),
-  signInTimeout: duration(LONGEST_WAIT)
-    .prefault('10m')
-    .describe('how long a sign-in that was begun stays open for the person who does it'),
+  signInTimeout: duration(LONGEST_WAIT).prefault('10m').describe('how long a user has to finish a sign-in'),
   tellsCallers: z
     .boolean()
     .default(false)
     .describe(
-      'callers are told the URL to sign in at, for a gateway that one person alone can reach: who has it can sign in there as somebody else',
+      'show callers the URL of the sign-in page; only for a gateway that one person alone can reach, since anybody with the URL can sign in there with another account',
     ),
   allowPrivateIP: z
     .boolean()
     .default(false)
-    .describe('authorization servers that the target names may be at private addresses'),
-  keptAs: z.string().default('').describe('keeps logins at the same target apart, such as by client ID'),
+    .describe('allow authorization servers at private addresses that the target names'),
+  keptAs: z
+    .string()
+    .default('')
+    .describe('a name under which logins at the same target are stored separately, such as the client ID'),
 })
 
 export type OAuthOptions = z.output<typeof OAuthOptions>
 
-/** Milliseconds for a whole login: without a person nobody is slow. */
+/** Milliseconds for a whole login: only a login with a user may take long. */
 export const loginLimit = ({ grant, timeout, signInTimeout }: OAuthOptions): number =>
   grant === 'client_credentials' ? timeout : Math.max(timeout, signInTimeout)

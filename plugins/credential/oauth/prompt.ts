@@ -1,15 +1,15 @@
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 
-/** Where somebody may sit who signs in. */
+/** The terminal of a user who may sign in. */
 export interface Terminal {
   readonly stdin: Readable & { readonly isTTY?: boolean; unref?(): unknown }
   readonly stderr: Writable & { readonly isTTY?: boolean }
 }
 
 /**
- * Prints a line on stderr. Not by the log, which hides URL queries: the sign-in URL has one. It holds no secret, since
- * a code is of no use without the verifier in this process.
+ * Prints a line on stderr. Not by the log, which hides URL queries: the sign-in URL has one. The URL holds no secret,
+ * since a code is of no use without the verifier in this process.
  */
 export function promptUser({ stderr }: Terminal, line: string): void {
   stderr.write(`${line}\n`)

@@ -17,11 +17,14 @@ interface LoginContext {
 
 export interface RequestedScopes {
   readonly scopes: readonly string[]
-  /** For an issuer that refuses a scope which nobody asked for. */
+  /** The scopes for a second attempt, when the issuer refuses `offline_access`, which only the gateway added. */
   readonly fallback?: readonly string[]
 }
 
-/** The scopes to request: those of the options, else of the challenge, else of the resource; and all of the previous session. */
+/**
+ * The scopes to request: those of the options, else of the challenge, else of the resource; and all scopes of the
+ * previous session.
+ */
 export function scopesFor(
   options: OAuthOptions,
   { challenge, provider, previous }: LoginContext,

@@ -22,7 +22,7 @@ export async function readServer(
   return undefined
 }
 
-/** Without endpoints that are none: many write null for what an issuer does not have. */
+/** Without endpoints that are no URL: many servers write null for an endpoint that they do not have. */
 const usable = (metadata: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(metadata).filter(([name, value]) => !name.endsWith('_endpoint') || isWebUrl(value)),
@@ -57,5 +57,5 @@ const withoutTokens = (issuer: string): UpstreamError =>
 const mismatch = (issuer: string, url: string): UpstreamError =>
   new UpstreamError(
     'ISSUER_MISMATCH',
-    `the metadata at ${new URL(url).origin} is of another issuer than ${issuer}`,
+    `the metadata at ${new URL(url).origin} names another issuer than ${issuer}`,
   )

@@ -10,14 +10,14 @@ interface Dependencies {
   readonly sessions: SessionStore
   readonly log: Log
   readonly stopping: AbortSignal
-  /** Uses a session: a login, or one that another process has stored meanwhile. */
+  /** Starts to use a session: of a login, or of another process that stored it meanwhile. */
   readonly adopt: (session: Session) => void
 }
 
-/** Stores sessions. One that could not be stored is tried again, since its refresh token is the only valid one. */
+/** Stores sessions. It retries a session that could not be stored, since its refresh token is the only valid one. */
 export class SessionSaver {
   private unsaved: Session | undefined
-  /** What the unsaved session is the successor of. */
+  /** The refresh and access tokens of the sessions that the unsaved session replaces. */
   private readonly replaced = new Set<string>()
   private timer: NodeJS.Timeout | undefined
   private attempt: Promise<void> | undefined
@@ -37,12 +37,14 @@ export class SessionSaver {
     }
   }
 
-  /** Takes the session's lock. Nobody has to sign in again because the store is away just then. */
+  /**
+   * Takes the session's lock. When the store is away, the session is still used, so the user need not sign in again.
+   */
   async saveLogin(session: Session, current: () => Session | undefined): Promise<void> {
     const { sessions, adopt } = this.dependencies
     try {
       await sessions.locked(async () => {
-        // Somebody may have refreshed the session that this one replaces.
+        // Another process may have refreshed the session that this one replaces.
         const stored = await sessions.read()
         if (stored !== undefined && this.isNewer(stored, current())) adopt(stored)
         await this.save(session, current())
@@ -57,10 +59,10 @@ export class SessionSaver {
   /** A stored session is the newest, except one whose successor could not be stored. */
   isNewer(stored: Session, current: Session | undefined): boolean {
     if (stored.tokens.accessToken === current?.tokens.accessToken) return false
-    return current !== this.unsaved || !this.replaced.has(nameOf(stored))
+    return current !== this.unsaved || !this.replaced.has(tokenOf(stored))
   }
 
-  /** Tries once more, and not for long. */
+  /** Tries to store the session once more, for two seconds at most. */
   async stop(): Promise<void> {
     if (this.unsaved === undefined) return
     await within(LAST_ATTEMPT, this.retry(), () => new Error('the store is slow')).catch(() => {})
@@ -76,8 +78,9 @@ export class SessionSaver {
 
   private replace(previous: Session | undefined): void {
     if (previous === undefined) return
-    this.replaced.add(nameOf(previous))
-    // Another process may have tried its refresh token too, and stored that it was refused.
+    this.replaced.add(tokenOf(previous))
+    // Another process may have tried the same refresh token, and stored a session without it when the issuer refused
+    // it.
     this.replaced.add(previous.tokens.accessToken)
   }
 
@@ -86,11 +89,11 @@ export class SessionSaver {
     if (!this.dependencies.stopping.aborted) this.timer = setTimeout(() => void this.retry(), RETRY).unref()
   }
 
-  /** One attempt at a time: another process may have the lock for as long as a refresh takes. */
+  /** One attempt at a time: another process may hold the lock for as long as a refresh takes. */
   private retry(): Promise<void> {
     this.attempt ??= this.dependencies.sessions
       .locked(() => this.store())
-      // It is logged already.
+      // `keep` has logged the failure.
       .catch(() => this.schedule())
       .finally(() => {
         this.attempt = undefined
@@ -103,7 +106,7 @@ export class SessionSaver {
     const session = this.unsaved
     if (session === undefined) return
     const stored = await sessions.read()
-    if (stored === undefined || this.replaced.has(nameOf(stored))) await sessions.write(session)
+    if (stored === undefined || this.replaced.has(tokenOf(stored))) await sessions.write(session)
     else adopt(stored)
     this.settle()
     log.info('the session is stored')
@@ -115,5 +118,5 @@ export class SessionSaver {
   }
 }
 
-// By what can be redeemed once, rather than by the clocks of two machines.
-const nameOf = ({ tokens }: Session): string => tokens.refreshToken ?? tokens.accessToken
+// Identifies a session by the token that can be redeemed once, instead of the clocks of two machines.
+const tokenOf = ({ tokens }: Session): string => tokens.refreshToken ?? tokens.accessToken

@@ -25,7 +25,7 @@ const session = z.object({
   scopes: z.array(z.string()).readonly(),
   tokens,
   obtainedAt: z.number(),
-  /** When a refresh was begun whose tokens are not stored yet. */
+  /** When a refresh began whose tokens are not stored yet. */
   renewing: z.number().optional(),
 })
 
@@ -44,7 +44,10 @@ const failure = z.object({
   retryAfter: z.number().optional(),
 })
 
-/** The stored session for these options, the lock under which it is changed, and the one of a login, which takes longer. */
+/**
+ * The stored session for these options, with two locks: one for changes of the session, one for a login, which is
+ * longer.
+ */
 export class SessionStore {
   readonly key: string
   private readonly loginKey: string
@@ -81,9 +84,9 @@ export class SessionStore {
     await this.store().set(this.key, JSON.stringify(value))
   }
 
-  /** The last failed login of any process, if it was within so many milliseconds. */
+  /** The last failed login of any process, if it was within the last `milliseconds`. */
   async failureWithin(milliseconds: number): Promise<UpstreamError | undefined> {
-    // Before the read, which may take a while: a keyring is opened for it.
+    // Before the read, which may take long: it opens a keyring.
     const since = Date.now() - milliseconds
     const text = await this.store().get(this.failureKey)
     const stored = text === undefined ? undefined : parseFailure(text)
@@ -93,7 +96,7 @@ export class SessionStore {
     return new UpstreamError(code, message, { statusCode, ...(retryAfter !== undefined && { retryAfter }) })
   }
 
-  /** For the processes that wait to log in after this one: the user is not asked again at once. */
+  /** For the processes that wait to log in after this one: they do not prompt the user again at once. */
   async recordFailure({ code, message, statusCode, retryAfter }: UpstreamError): Promise<void> {
     await this.store().set(
       this.failureKey,
@@ -101,7 +104,7 @@ export class SessionStore {
     )
   }
 
-  /** The URL where the user can sign in now, for all processes. A failing store is no reason to fail the login. */
+  /** Publishes the URL of the sign-in page to all processes. A store that fails does not fail the login. */
   async showPage(url: string | undefined): Promise<void> {
     const store = this.store()
     await (url === undefined ? store.delete(this.pageKey) : store.set(this.pageKey, url)).catch(() => {})
@@ -117,7 +120,10 @@ export class SessionStore {
     return this.store().locked(this.key, work)
   }
 
-  /** Outside of the lock for stores, where a write fails with its lock: the session has a lock of its own. */
+  /**
+   * Outside the async context of the store's lock, where a write fails with that lock: the session has a lock of its
+   * own.
+   */
   lockedLogin<T>(work: () => Promise<T>): Promise<T> {
     return this.store().locked(this.loginKey, AsyncResource.bind(work))
   }

@@ -4,9 +4,9 @@ import type { Login, LoginRequest } from './login.js'
 import type { OAuthOptions } from './options.js'
 import type { Session, SessionStore } from './session.js'
 
-/** For this long a failed login is not tried again: a browser must not open with every request. */
+/** The pause after a failed login: a browser must not open with every request. */
 export const PAUSE_AFTER_FAILURE = 3_000
-// More logins than this in so little time are not those of a user.
+// More logins than this within the window are a loop, and not those of a user.
 const LOOP_LOGINS = 12
 const LOOP_WINDOW = 300_000
 
@@ -24,7 +24,7 @@ export class SignIn {
   /** How many logins succeeded. */
   count = 0
   private attempts: number[] = []
-  // A failure before this process started may be the reason why it was restarted.
+  // The operator may have restarted this process because of a failure, so older failures do not count.
   private readonly startedAt = performance.now()
 
   constructor(
@@ -32,10 +32,10 @@ export class SignIn {
     private readonly stopping: AbortSignal,
   ) {}
 
-  /** Under the login's lock, which was waited for since that time of `performance.now()`. */
+  /** Under the login's lock; `waitingSince` is when this process began to wait for the lock, by `performance.now()`. */
   async run(request: LoginRequest, waitingSince: number): Promise<Session> {
     const { limit: timeout, grant, sessions, login, log } = this.dependencies
-    // A token that is due, where no user is asked: who calls what the target refuses must not keep others from it.
+    // A new token without a user: a caller whose requests the target refuses must not keep other callers from it.
     const isDue = request.challenge === undefined && grant === 'client_credentials'
     if (!isDue) await this.refuseRepeats(waitingSince)
     log.info('signing in to the target')
@@ -69,18 +69,20 @@ export class SignIn {
   private async reportFailure(failure: unknown): Promise<void> {
     const { sessions, log } = this.dependencies
     log.error({ err: failure }, 'signing in to the target failed')
-    // Without it other processes try for themselves.
+    // When the failure cannot be stored, other processes try to log in as well.
     if (failure instanceof UpstreamError) await sessions.recordFailure(failure).catch(() => {})
   }
 }
 
 const loginTimeout = (timeout: number): UpstreamError =>
-  new UpstreamError('LOGIN_TIMEOUT', `nobody signed in to the target within ${timeout / 1000} s`, {
+  new UpstreamError('LOGIN_TIMEOUT', `the sign-in to the target did not finish within ${timeout / 1000} s`, {
     statusCode: 503,
     retryAfter: 5,
   })
 
-/** Waits for a login, but not as long as a user may take: it continues, and the next request uses its session. */
+/**
+ * Waits for a login, but not as long as a user may take: the login continues, and the next request uses its session.
+ */
 export async function waitForLogin(
   login: Promise<void>,
   { timeout, tellsCallers }: OAuthOptions,
@@ -95,9 +97,9 @@ export async function waitForLogin(
 }
 
 function loginPending(timeout: number, page: string | undefined): UpstreamError {
-  const waited = `nobody signed in to the target within ${timeout / 1000} s (--remote-auth-timeout)`
+  const waited = `the sign-in to the target did not finish within ${timeout / 1000} s (--remote-auth-timeout)`
   const where = page ?? 'the page that the gateway has opened in a browser, or printed,'
-  const message = `${waited}: open ${where} and then try again`
+  const message = `${waited}: sign in at ${where} and try again`
   return new UpstreamError('LOGIN_TIMEOUT', message, { statusCode: 503, retryAfter: 5 })
 }
 
@@ -107,7 +109,7 @@ const loginLoop = (): UpstreamError =>
     retryAfter: 60,
   })
 
-/** A failed connection may work the next time. Which host was not reached is for the log alone. */
+/** A failed connection may work the next time. Only the log names the host that was not reached. */
 export function loginUnavailable(cause: unknown): unknown {
   if (!(cause instanceof UpstreamError) || !cause.code.startsWith('EGRESS_')) return cause
   const message = 'the authorization server of the target was not reached'

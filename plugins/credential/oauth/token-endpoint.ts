@@ -31,7 +31,7 @@ const TOKEN = /^[\x21-\x7e]+$/
 export interface Tokens {
   readonly accessToken: string
   readonly refreshToken?: string
-  /** Not verified: it authenticates nobody here, and the server that exchanges it verifies it. */
+  /** Not verified: the gateway only passes it to the server that exchanges it, which verifies it. */
   readonly idToken?: string
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number
@@ -47,8 +47,8 @@ export interface GrantContext {
 }
 
 /**
- * Requests tokens at one issuer, as one client. By oauth4webapi: openid-client would also judge the ID token of a response,
- * which is not used here and whose issuer may be another.
+ * Requests tokens at one issuer, as one client. By oauth4webapi: openid-client would also verify the ID token of a
+ * response, which the gateway does not use and whose issuer may be another.
  */
 export class TokenEndpoint {
   private readonly client: Client
@@ -158,9 +158,9 @@ export class TokenEndpoint {
     return resource === undefined ? {} : { resource }
   }
 
-  // Under the name that the standard has for it, where a status cannot be sent (RFC 6749, 4.1.2.1).
+  // The code is the one that RFC 6749, 4.1.2.1 defines for a response without a status.
   private unavailable(status: number): UpstreamError {
-    return this.error('temporarily_unavailable', `: it answered ${status}`)
+    return this.error('temporarily_unavailable', `: status ${status}`)
   }
 
   private failure(error: unknown): UpstreamError {
@@ -169,7 +169,7 @@ export class TokenEndpoint {
     const about = code === 'invalid_target' && resource !== undefined ? ` for the resource ${resource}` : ''
     // Not the error itself: it holds the response.
     const cause = new Error(descriptionOf(error))
-    return this.error(code ?? 'failed', `${about}: ${code ?? 'the response holds none'}`, cause)
+    return this.error(code ?? 'failed', `${about}: ${code ?? 'the response is not valid'}`, cause)
   }
 
   /** The error for the caller. */
@@ -190,7 +190,7 @@ function tokensFrom(response: TokenEndpointResponse, idToken: string | undefined
     accessToken: response.access_token,
     ...(response.refresh_token !== undefined && { refreshToken: response.refresh_token }),
     ...(idToken !== undefined && { idToken }),
-    // By 0 issuers mean a token that does not expire.
+    // Issuers write 0 for a token that does not expire.
     ...(expiresIn > 0 && { expiresAt: Date.now() + expiresIn * 1000 }),
     ...(response.scope !== undefined && { scopes: scopesIn(response.scope) }),
   }
@@ -223,8 +223,9 @@ const BASIC = 'client_secret_basic'
 const POST = 'client_secret_post'
 
 /**
- * Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error, and
- * what is null or empty: so many servers write what they do not give. Some, such as GitHub, answer 200 with an error.
+ * Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error.
+ * It drops fields that are null or empty too: many servers write absent fields so. Some, such as GitHub, send errors
+ * with status 200.
  */
 async function splitIdToken(original: Response): Promise<{ response: Response; idToken?: string }> {
   const text = await original.text()
@@ -232,8 +233,8 @@ async function splitIdToken(original: Response): Promise<{ response: Response; i
   const headers = { 'content-type': original.headers.get('content-type') ?? '' }
   const found = jsonObject(text)
   if (found === undefined) return { response: new Response(text, { status, headers }) }
-  const given = Object.entries(found).filter(([, value]) => value !== null && value !== '')
-  const { id_token: idToken, ...rest } = Object.fromEntries(given)
+  const present = Object.entries(found).filter(([, value]) => value !== null && value !== '')
+  const { id_token: idToken, ...rest } = Object.fromEntries(present)
   const isError = typeof rest['error'] === 'string' && rest['access_token'] === undefined
   const init = { status: isError && status === 200 ? 400 : status, headers }
   const response = new Response(JSON.stringify(rest), init)
@@ -251,12 +252,15 @@ const ALGORITHM_OF_CURVE: Readonly<Record<string, string>> = {
   secp521r1: 'ES512',
 }
 
-/** Authenticates a client by `private_key_jwt` (RFC 7523, 2.2): an assertion is valid for a minute, at this issuer alone. */
+/**
+ * Authenticates a client by `private_key_jwt` (RFC 7523, 2.2): an assertion is valid for a minute, at this issuer
+ * alone.
+ */
 function privateKeyJwt(pem: string): ClientAuth {
   const key = createPrivateKey(pem)
   const pkcs8 = key.export({ type: 'pkcs8', format: 'pem' }).toString()
   const signing = importPKCS8(pkcs8, algorithmOf(key))
-  // The error is thrown where it is awaited.
+  // The caller that awaits `signing` gets the error.
   signing.catch(() => {})
   return async (server, client, body, headers) => PrivateKeyJwt(await signing)(server, client, body, headers)
 }

@@ -7,7 +7,7 @@ import type { LatestSession, Session, SessionStore } from './session.js'
 import { SessionSaver } from './session-saver.js'
 import { loginUnavailable, PAUSE_AFTER_FAILURE, SignIn, waitForLogin } from './sign-in.js'
 import type { TokenEndpoint } from './token-endpoint.js'
-import { OtherRefresh, TokenRefresh } from './token-refresh.js'
+import { OtherProcessRefreshing, TokenRefresh } from './token-refresh.js'
 
 interface Dependencies {
   readonly options: OAuthOptions
@@ -17,20 +17,23 @@ interface Dependencies {
   readonly endpointOf: (session: Session) => Promise<TokenEndpoint>
   readonly log: Log
   readonly scrubber: Scrubber
-  /** Told when a login is needed, and when there is a session again. */
+  /** Called when a login is needed, and when there is a session again. */
   readonly loginNeeded: (needed: boolean) => void
 }
 
-/** The session of this process: gives out its access token, refreshes it before it expires, and logs in again when needed. */
+/**
+ * The session of this process: provides its access token, refreshes it before it expires, and logs in again when
+ * needed.
+ */
 export class TokenManager {
   private readonly currentToken: CurrentToken
   private readonly tokenRefresh: TokenRefresh
   private readonly signIn: SignIn
   private readonly saver: SessionSaver
   private pendingRefresh: Promise<unknown> | undefined
-  // Apart: a person may take minutes to sign in, and the session that is there is refreshed meanwhile.
+  // Separate from logins: a user may take minutes to sign in, and the existing session is refreshed meanwhile.
   private readonly refreshes = new SingleFlight<boolean>(PAUSE_AFTER_FAILURE)
-  // Apart too: who calls what the target refuses must not keep others from the login that is due.
+  // Separate as well: a caller whose requests the target refuses must not keep other callers from a login that is due.
   private readonly dueSignIns = new SingleFlight<void>(PAUSE_AFTER_FAILURE)
   private readonly refusedSignIns = new SingleFlight<void>(PAUSE_AFTER_FAILURE)
   private timer: NodeJS.Timeout | undefined
@@ -58,7 +61,7 @@ export class TokenManager {
     return this.currentToken.session !== undefined
   }
 
-  /** How many logins there were, so that a caller can tell whether there was another. */
+  /** How many logins there were: a changed number shows another login. */
   get logins(): number {
     return this.signIn.count
   }
@@ -72,7 +75,7 @@ export class TokenManager {
     return reason instanceof Error ? { status: 'degraded', reason: reason.message } : { status: 'ok' }
   }
 
-  /** Uses the stored session, if there is one; while the store is away, that of the list before this one. */
+  /** Uses the stored session, if there is one; while the store is away, the session of the list before the reload. */
   async resume(): Promise<boolean> {
     const { sessions, latest } = this.dependencies
     const stored = await sessions.read().catch((error: unknown) => {
@@ -89,7 +92,7 @@ export class TokenManager {
     for (const _ of [1, 2]) {
       if (this.current === undefined) {
         await this.waitFor(this.refreshOrLogIn(undefined, undefined)).catch((error: unknown) => {
-          // A store that is away, for one. The token is used while it lasts.
+          // Such as when the store is away: the token is used until it expires.
           if (this.currentToken.unexpired === undefined) throw error
         })
       }
@@ -107,23 +110,23 @@ export class TokenManager {
     await this.untilReplaced(refused, () => this.refreshOrLogIn(refused, challenge))
   }
 
-  /** Logs in again, for a target that wants a token of another issuer or with more scopes. */
+  /** Logs in again, for a target that requires a token of another issuer or with more scopes. */
   async logInAgain(refused: string | undefined, challenge: Challenge): Promise<void> {
     await this.untilReplaced(refused, async () => {
       // Another process may have logged in since this one failed.
-      if (!(await this.hasBetter(refused))) await this.logIn(refused, challenge)
+      if (!(await this.hasBetterToken(refused))) await this.logIn(refused, challenge)
     })
   }
 
   async stop(): Promise<void> {
     clearTimeout(this.timer)
     this.stopping.abort(new UpstreamError('LOGIN_STOPPED', 'the gateway stops', { statusCode: 503 }))
-    // A refresh that was sent is awaited: its response holds the only valid refresh token.
+    // Waits for a refresh that was sent: its response holds the only valid refresh token.
     await this.pendingRefresh?.catch(() => {})
     await this.saver.stop()
   }
 
-  /** An attempt that was in progress already may be the one that gave the refused token: then there is another. */
+  /** An attempt that was in progress already may return the refused token: then this makes a second attempt. */
   private async untilReplaced(refused: string | undefined, work: () => Promise<void>): Promise<void> {
     for (const _ of [1, 2]) {
       await this.waitFor(work())
@@ -136,11 +139,11 @@ export class TokenManager {
     await waitForLogin(work, options, sessions)
   }
 
-  /** A login is begun only where no refresh helps. */
+  /** Begins a login only when no refresh helps. */
   private async refreshOrLogIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
     const refreshed = await this.refreshes.run(() =>
       this.tokenRefresh.locked(async () => {
-        if (await this.hasBetter(refused)) return true
+        if (await this.hasBetterToken(refused)) return true
         const { session } = this.currentToken
         return session?.tokens.refreshToken !== undefined && (await this.refresh(session, refused))
       }),
@@ -148,7 +151,7 @@ export class TokenManager {
     if (!refreshed) await this.logIn(refused, challenge)
   }
 
-  /** Under the login's lock: one process asks the user to sign in, and the others adopt its session. */
+  /** Under the login's lock: one process prompts the user to sign in, and the others adopt its session. */
   private logIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
     const { sessions, loginNeeded } = this.dependencies
     const signIns = challenge === undefined ? this.dueSignIns : this.refusedSignIns
@@ -164,16 +167,16 @@ export class TokenManager {
     })
   }
 
-  /** Whether somebody has logged in, or refreshed the token, while the lock was waited for. */
+  /** Whether another process logged in, or the token was refreshed, while this process waited for the lock. */
   private async wasReplaced(refused: string | undefined): Promise<boolean> {
-    if (await this.hasBetter(refused)) return true
+    if (await this.hasBetterToken(refused)) return true
     const { session } = this.currentToken
     if (session === undefined || session.tokens.accessToken === refused) return false
     return session.tokens.refreshToken !== undefined && this.refresh(session, refused)
   }
 
-  /** Whether there is a better token: that of another process, or of a login while the lock was waited for. */
-  private async hasBetter(refused: string | undefined): Promise<boolean> {
+  /** Whether there is a newer token: of another process, or of a login while this process waited for the lock. */
+  private async hasBetterToken(refused: string | undefined): Promise<boolean> {
     this.adoptIfNewer(await this.dependencies.sessions.read())
     return this.current !== undefined && this.currentToken.session?.tokens.accessToken !== refused
   }
@@ -182,14 +185,14 @@ export class TokenManager {
     if (stored !== undefined && this.saver.isNewer(stored, this.currentToken.session)) this.adopt(stored)
   }
 
-  /** `false` when a new login is needed. After any other failure the old token is used while it lasts. */
+  /** `false` when a new login is needed. After any other failure the old token is used until it expires. */
   private async refresh(session: Session, refused: string | undefined): Promise<boolean> {
     try {
       const refreshed = this.refreshAndSave(session)
       this.pendingRefresh = refreshed
       return await refreshed
     } catch (error) {
-      if (error instanceof OtherRefresh) throw error
+      if (error instanceof OtherProcessRefreshing) throw error
       const { log } = this.dependencies
       log.warn({ err: error }, 'the token could not be refreshed; the old one is used until it expires')
       if (refused !== undefined || this.currentToken.unexpired === undefined) throw loginUnavailable(error)
@@ -198,7 +201,7 @@ export class TokenManager {
     }
   }
 
-  /** Stored before it is used: a refresh token that is not stored is lost with the process. */
+  /** Stores the session before using it: a refresh token that is not stored is lost with the process. */
   private async refreshAndSave(previous: Session): Promise<boolean> {
     const { session, refreshed } = await this.tokenRefresh.run(previous)
     await this.saver.save(session, this.currentToken.session)
@@ -216,10 +219,10 @@ export class TokenManager {
     this.scheduleRefresh()
   }
 
-  /** Refreshes in the background, where no user is needed for that. */
+  /** Refreshes in the background, when that needs no user. */
   private scheduleRefresh(): void {
     clearTimeout(this.timer)
-    // Whoever stops waits for the refresh that was sent, and there is no other.
+    // `stop` waits for the refresh that was sent, and no other may follow it.
     if (this.stopping.signal.aborted) return
     const { session } = this.currentToken
     const wasInterrupted = session?.renewing !== undefined && this.failures === 0
@@ -232,7 +235,7 @@ export class TokenManager {
     const { sessions } = this.dependencies
     const refresh = async (): Promise<boolean> => {
       this.adoptIfNewer(await sessions.read())
-      // Somebody may have signed in while the lock was waited for.
+      // There may be a new login since this process began to wait for the lock.
       return this.currentToken.session !== session || this.refresh(session, undefined)
     }
     await this.refreshes.run(() => this.tokenRefresh.locked(refresh)).catch(() => {})
@@ -243,7 +246,7 @@ export class TokenManager {
   }
 }
 
-/** One attempt at a time, shared by all callers. After a failure there is a pause, in which they get its error. */
+/** One attempt at a time, shared by all callers. During the pause after a failure, callers get its error. */
 class SingleFlight<T> {
   private inProgress: Promise<T> | undefined
   private lastFailure: { readonly error: unknown; readonly until: number } | undefined
@@ -262,7 +265,7 @@ class SingleFlight<T> {
     return this.inProgress
   }
 
-  /** What failed is not needed any more. */
+  /** Called when there is a new session, so that the failed attempt does not matter any more. */
   forgetFailure(): void {
     this.lastFailure = undefined
   }

@@ -16,7 +16,7 @@ export interface Endpoint {
   readonly secrets: ExchangeSecrets
 }
 
-/** Opens every file of an exchange. All problems with them, and with the URL, are reported together and stop the boot. */
+/** Opens every file of an exchange. Reports all problems with the files and the URL at once, which stops the boot. */
 export function openEndpoint(gateway: Gateway, options: ExchangeOptions): Endpoint {
   const { url, clientSecret, clientSecretFile, actorTokenFile, caCertPath, allowPrivateIP } = options
   const { log, scrubber } = gateway
@@ -52,7 +52,7 @@ export function openEndpoint(gateway: Gateway, options: ExchangeOptions): Endpoi
     await fetcher?.close()
   })
   if (!allowInsecureHttp && isInsecure(new URL(url))) {
-    const message = `expected https, as tokens and the secret are sent there; ${PLAIN_HTTP_RULE}`
+    const message = `expected https, as the gateway sends tokens and its secret there; ${PLAIN_HTTP_RULE}`
     problems.push({ place: 'url', message })
   }
   if (fetcher === undefined || problems.length > 0) throw new ConfigError(problems)

@@ -10,7 +10,7 @@ import {
 import type { ExchangeOptions } from './options.js'
 import { ExchangeRequest } from './request.js'
 
-/** Requests an exchange of a made-up token: the token must be refused, and not the client. */
+/** Requests an exchange of a made-up token: the endpoint must refuse the token, and not the client. */
 export async function examineExchange(examination: Examination, options: ExchangeOptions): Promise<void> {
   const { path, probes } = examination
   const { url, caCertPath, allowPrivateIP: allowPrivate } = options
@@ -25,13 +25,13 @@ export async function examineExchange(examination: Examination, options: Exchang
     reportResult(examination, await probes.ask(fetcher.fetch, url, request))
   } catch (error) {
     const message = messageOf(error)
-    examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path, or what is in the file')
+    examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path or the content of the file')
   } finally {
     await fetcher.close()
   }
 }
 
-// Read once: nothing has to watch its file.
+// Closed at once, so that it does not watch its file.
 function readSecret(locations: SecretLocations): Secret | undefined {
   const secret = secretFrom(locations)
   const text = secret?.reveal()
@@ -46,12 +46,12 @@ function reportResult(
   const error = typeof document?.['error'] === 'string' ? document['error'] : undefined
   if (status === 401 || error === 'invalid_client' || error === 'unauthorized_client') {
     const advice = 'check the client and its secret, and that this client may exchange tokens'
-    wrong('exchange', 'EXCHANGE_REFUSED', `the client is refused: ${error ?? failure}`, advice)
+    wrong('exchange', 'EXCHANGE_REFUSED', `the endpoint refused the client: ${error ?? failure}`, advice)
   } else if (error === 'unsupported_grant_type') {
     const advice = 'enable token exchange at the provider, or set the grant that it supports'
-    wrong('exchange', 'EXCHANGE_UNKNOWN', 'token exchange is not supported', advice)
+    wrong('exchange', 'EXCHANGE_UNKNOWN', 'the endpoint does not support this grant', advice)
   } else if (error === undefined) {
     const advice = 'check the URL: it must be the token endpoint'
     wrong('exchange', 'EXCHANGE_FAILED', `not a response of a token endpoint: ${failure}`, advice)
-  } else ok('exchange', 'the client is known, and a made-up token is refused')
+  } else ok('exchange', 'the endpoint knows the client, and refuses a made-up token')
 }

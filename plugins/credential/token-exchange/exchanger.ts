@@ -27,18 +27,18 @@ const SKEW = 30_000
 // In seconds, for a token without `expires_in`.
 const DEFAULT_LIFETIME = 60
 const CACHED = { outcome: 'remembered' }
-// A target that refuses every token must not cost an exchange for every request.
+// A target that refuses every token must not cause an exchange for every request.
 const RENEWAL_PAUSE = 10_000
 const EXCHANGED = { outcome: 'exchanged' }
 
 /**
- * Exchanges each subject token once, until the new token expires. Audience, scopes and types are options, and each plugin
- * entry has its own exchanger: so the hash of the subject token is a sufficient cache key.
+ * Exchanges each subject token once, until the new token expires. Audience, scopes and types are options, and each
+ * plugin entry has its own exchanger: therefore the hash of the subject token is a sufficient cache key.
  */
 export class Exchanger {
   private readonly cached = new ExpiringMap<CachedToken>(CACHE_SIZE)
   private readonly inFlight = new Map<string, Promise<OutgoingCredential>>()
-  // The endpoint may be slow, and a caller may have many tokens.
+  // The endpoint may be slow, and one caller with many tokens must not block the others.
   private readonly limit = new ConcurrencyLimit()
   private actor: string | undefined
   private failureReason: string | undefined
@@ -55,7 +55,9 @@ export class Exchanger {
     return this.credentialFor(subject, false)
   }
 
-  /** The target refused the cached token. One that was renewed a moment ago serves all refused requests. */
+  /**
+   * Called when the target refused the cached token. A token that was renewed a moment ago serves all refused requests.
+   */
   renew(subject: Subject): OutgoingCredential | Promise<OutgoingCredential> {
     return this.credentialFor(subject, true)
   }
@@ -80,7 +82,7 @@ export class Exchanger {
     return cached.credential
   }
 
-  // The new tokens name the actor: with another actor they are not valid.
+  // The cached tokens name the actor: with another actor they are not valid.
   private clearOnNewActor(): void {
     const actor = this.context.actor()
     if (actor === this.actor) return
@@ -117,7 +119,7 @@ export class Exchanger {
     refused: boolean,
   ): Promise<OutgoingCredential> {
     const { actor } = this
-    // The lifetime counts from the request: the response may have taken a while.
+    // The lifetime counts from the request: the response may have taken long.
     const startedAt = performance.now()
     const { token, lifetime = DEFAULT_LIFETIME } = await this.requestToken(subject.token)
     const sentAt = Date.now() - (performance.now() - startedAt)
@@ -126,7 +128,7 @@ export class Exchanger {
       (subject.expiresAt ?? Number.POSITIVE_INFINITY) * 1000,
     )
     const credential = this.credentialOf(token, expiresAt)
-    // A short lifetime is cached by half rather than not at all.
+    // A token with a short lifetime is cached for half of it, instead of not at all.
     const until = expiresAt - Math.min(SKEW, (expiresAt - sentAt) / 2)
     if (until > Date.now() && actor === this.actor) {
       this.cached.set(key, { credential, renewedAt: refused ? startedAt : undefined }, until)
@@ -165,7 +167,7 @@ export class Exchanger {
       const { origin } = new URL(this.options.url)
       const failureReason = `token exchange at ${origin} failed: ${detail}`
       const { audience, resource, scopes } = this.options
-      // Each failed request is logged by itself; this line says once what to correct.
+      // The log has a line for each failed request; this line says once which options to correct.
       if (failureReason !== this.failureReason) {
         const level = kind === 'misconfigured' ? 'error' : 'warn'
         log[level]({ cause, reason: failureReason, audience, resource, scopes }, 'tokens cannot be exchanged')

@@ -3,7 +3,9 @@ import { failureCode, type JsonObject, plainWords } from 'sallyport/toolkit'
 
 /** Why an exchange failed. */
 export interface Failure {
-  /** `refused`: the subject is not accepted. `unavailable`: a retry may succeed. `misconfigured`: an option is wrong. */
+  /**
+   * `refused`: the subject is not accepted. `unavailable`: a retry may succeed. `misconfigured`: an option is wrong.
+   */
   readonly kind: 'refused' | 'unavailable' | 'misconfigured'
   /** A class for metrics, without any text of the endpoint. */
   readonly cause: string
@@ -20,14 +22,14 @@ export class ExchangeFailure extends Error {
 const RETRY_AFTER = 5
 const MAX_RETRY_AFTER = 300
 
-// These are about options: no other token of the caller would be exchanged either.
+// These are about options: the endpoint would refuse any other token of the caller too.
 const OPERATOR_ERRORS: Readonly<Record<string, string>> = {
   invalid_client: 'the client is unknown, or its secret is wrong',
-  // Keycloak says this of a wrong secret too.
+  // Keycloak sends this for a wrong secret too.
   unauthorized_client: 'this client may not exchange tokens, or its secret is wrong',
-  unsupported_grant_type: 'this grant is not supported',
-  invalid_scope: 'these scopes are not granted',
-  invalid_target: 'no tokens are issued for this audience or resource',
+  unsupported_grant_type: 'the endpoint does not support this grant',
+  invalid_scope: 'the endpoint does not grant these scopes',
+  invalid_target: 'the endpoint issues no tokens for this audience or resource',
 }
 const CALLER_ERRORS = new Set([
   'invalid_grant',
@@ -40,7 +42,7 @@ const CALLER_ERRORS = new Set([
 ])
 const TRANSIENT_ERRORS = new Set(['temporarily_unavailable', 'server_error', 'slow_down'])
 
-// Keycloak has the codes of a wrong secret or a refused subject token for these, and tells them apart by its words alone.
+// For these Keycloak sends the code of a wrong secret or a refused subject token; only its text differs.
 const CODES_BY_WORDS = [
   ['Requested audience not available', 'invalid_target'],
   ['Audience not found', 'invalid_target'],
@@ -80,7 +82,7 @@ function codeOf({ error, error_description: words }: JsonObject): string {
   return known?.[1] ?? error
 }
 
-/** What the endpoint says, for the log. */
+/** The endpoint's own description, for the log. */
 const wordsOf = (text: unknown): string =>
   typeof text === 'string' && text !== '' ? ` (${plainWords(text)})` : ''
 

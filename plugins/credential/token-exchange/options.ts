@@ -35,25 +35,25 @@ const fields = {
   url: endpoint.describe('the token endpoint'),
   grantType: text()
     .default('urn:ietf:params:oauth:grant-type:token-exchange')
-    .describe('the grant type that is requested'),
+    .describe('the grant type of the request'),
   clientId: text().optional().describe('the client ID of the gateway'),
   clientSecret: secretText().optional().describe('its secret; a file is safer'),
   clientSecretFile: text().optional().describe('the file that holds its secret; read again when it changes'),
   clientAuthentication: z
     .enum(['basic', 'post'])
     .default('basic')
-    .describe('how the secret is sent: in the `Authorization` header, or in the body'),
+    .describe('how the gateway sends the secret: in the `Authorization` header, or in the body'),
   subjectTokenType: tokenType()
     .prefault('access_token')
     .describe(
       'the type of the subject token; with a login before this in the list, `id_token` exchanges its ID token',
     ),
-  audience: text().optional().describe('what the new token is for, by name'),
+  audience: text().optional().describe('the name of the target that the new token is for'),
   resource: z
     .url('expected an absolute URI')
     .refine((uri) => !uri.includes('#'), 'expected a URI without fragment')
     .optional()
-    .describe('what the new token is for, by URI (RFC 8707)'),
+    .describe('the URI of the target that the new token is for (RFC 8707)'),
   scopes: z.array(scopeToken()).default([]).describe('scopes of the new token'),
   requestedTokenType: tokenType().optional().describe('the type of the new token'),
   actorTokenFile: text()
@@ -78,11 +78,13 @@ const fields = {
     .refine((form) => form.includes('{token}'), 'expected a text with {token} in it')
     .default('Bearer {token}')
     .describe('the value of the header; `{token}` stands for the new token'),
-  caCertPath: text().optional().describe('PEM certificates to trust for it, instead of the usual ones'),
+  caCertPath: text()
+    .optional()
+    .describe('a file of PEM certificates to trust for the endpoint, instead of the default ones'),
   allowPrivateIP: z
     .boolean()
     .default(false)
-    .describe('the token endpoint may be at a private or loopback address'),
+    .describe('allow a token endpoint at a private or loopback address'),
 }
 
 export const exchangeOptions = z.strictObject(fields).superRefine(checkTogether)
@@ -107,7 +109,7 @@ function checkTogether(options: Related, context: z.core.$RefinementCtx): void {
     report(['requestNames', 'subject_token'], 'cannot be left out: this token is exchanged')
   const names: readonly string[] = REQUEST_FIELDS.map((field) => nameOf(field, requestNames) ?? '')
   for (const name of Object.keys(extraFields)) {
-    // It could replace the subject token of the caller, or the client of this gateway.
+    // Such a field could replace the subject token of the caller, or the client of this gateway.
     if (names.includes(name)) report(['extraFields', name], 'has an option of its own')
   }
   if (options.responseNames.access_token === null)

@@ -9,7 +9,7 @@ export interface ExchangeSecrets {
 
 type Field = [name: string, value: string]
 
-/** Builds token requests (RFC 8693, 2.1). All but the tokens and secrets is built once. */
+/** Builds token requests (RFC 8693, 2.1). All fields but the tokens and secrets are built once. */
 export class ExchangeRequest {
   private readonly fixed: readonly Field[]
   private readonly headers: Readonly<Record<string, string>>

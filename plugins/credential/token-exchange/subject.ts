@@ -9,12 +9,11 @@ export interface Subject {
   readonly digest: string
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
-  /** Who has sent the request. */
   readonly caller: Identity | undefined
 }
 
 /**
- * The token of the credential before this one in the list, else the caller's own verified token. Never one in place of
+ * The token of the credential before this one in the list, else the caller's own verified token. Never one instead of
  * the other: for a login without an ID token, the caller's token must not be used.
  */
 export function subjectOf(

@@ -9,10 +9,13 @@ export interface NewToken {
   readonly lifetime: number | undefined
 }
 
-// It is put in a header: a line break would begin another one.
+// The gateway puts the token in a header: a line break would begin another header.
 const TOKEN = /^[\x21-\x7e]+$/
 
-/** Reads the response of an exchange (RFC 8693, 2.2). Throws an `ExchangeFailure` unless it holds a token of the requested type. */
+/**
+ * Reads the response of an exchange (RFC 8693, 2.2). Throws an `ExchangeFailure` unless the response holds a token of
+ * the requested type.
+ */
 export async function readTokenResponse(response: Response, options: ExchangeOptions): Promise<NewToken> {
   const { status, headers } = response
   const isJson = /^application\/json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
@@ -48,7 +51,7 @@ function checkIssuedType(
 
 function lifetimeIn(value: unknown): number | undefined {
   if (value === undefined) return undefined
-  // Some write the number as a string.
+  // Some servers write the number as a string.
   const seconds = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
   if (typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0) return seconds
   throw malformedResponse('expires_in is not a number of seconds')

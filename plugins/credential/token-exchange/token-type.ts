@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-// RFC 8693, 3. The last is of the identity assertion grant, which MCP calls enterprise-managed authorization.
+// RFC 8693, 3. The last one is from the identity assertion grant, which MCP calls enterprise-managed authorization.
 const SHORT_NAMES = ['access_token', 'refresh_token', 'id_token', 'saml1', 'saml2', 'jwt', 'id-jag'] as const
 
 const PREFIX = 'urn:ietf:params:oauth:token-type:'

@@ -19,7 +19,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   INSUFFICIENT_SCOPE: 'insufficient_scope',
 }
 
-/** Makes one Bearer challenge for a refusal (RFC 6750, 3). Most refusals have the same, so it is cached. */
+/** Makes the Bearer challenge for a refusal (RFC 6750, 3). Most refusals have the same one, so it is cached. */
 export function bearerChallenge({
   realm,
   scopes,
@@ -30,10 +30,10 @@ export function bearerChallenge({
   const cache = new Map<string, string>()
 
   const attributesFor = ({ code, message, challenge }: Refusal): Attributes => {
-    const given = challenge.scope?.split(' ').filter(Boolean) ?? []
-    // All that are needed at once (RFC 6750, 3): a token with those of the refusal alone would be refused next.
-    const needed = [...new Set([...requiredScopes, ...given])]
-    const scope = code === 'INSUFFICIENT_SCOPE' ? needed : given.length > 0 ? given : scopes
+    const requested = challenge.scope?.split(' ').filter(Boolean) ?? []
+    // All required scopes at once (RFC 6750, 3): a token with the scopes of this refusal alone would be refused next.
+    const needed = [...new Set([...requiredScopes, ...requested])]
+    const scope = code === 'INSUFFICIENT_SCOPE' ? needed : requested.length > 0 ? requested : scopes
     return {
       realm,
       ...(!CODES_WITHOUT_ERROR.has(code) && {
@@ -63,7 +63,7 @@ export function bearerChallenge({
   }
 }
 
-// A request without credentials gets no error code (RFC 6750, 3.1), nor does a token that nobody could judge.
+// No error code for a request without credentials (RFC 6750, 3.1), nor for a token that no provider could verify.
 const CODES_WITHOUT_ERROR = new Set(['UNAUTHORIZED', 'AUTHENTICATION_UNAVAILABLE'])
 const CACHED_CODES = new Set([...CODES_WITHOUT_ERROR, 'INVALID_TOKEN', 'INVALID_REQUEST'])
 
@@ -72,7 +72,7 @@ const bearer = (attributes: Attributes): string =>
     .map(([name, value]) => `${name}="${quotable(value)}"`)
     .join(', ')}`
 
-// A line break would end the header, and what is not ASCII has no meaning in one (RFC 9110, 5.5).
+// A line break would end the header, and characters outside ASCII have no meaning in one (RFC 9110, 5.5).
 const quotable = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')
 
 // RFC 6750, 3 allows neither quotes nor backslashes in a description, not even escaped ones.

@@ -14,9 +14,12 @@ const SCHEMA: object = {
   response: {
     200: z.looseObject({
       resource: z.string().describe('the URL of the resource'),
-      authorization_servers: z.array(z.string()).optional().describe('who issues tokens for it'),
-      bearer_methods_supported: z.array(z.string()).optional().describe('how a token is sent'),
-      scopes_supported: z.array(z.string()).optional().describe('scopes to ask for'),
+      authorization_servers: z
+        .array(z.string())
+        .optional()
+        .describe('the issuers of tokens for the resource'),
+      bearer_methods_supported: z.array(z.string()).optional().describe('how to send a token'),
+      scopes_supported: z.array(z.string()).optional().describe('scopes to request'),
       resource_documentation: z.string().optional().describe('documentation for people'),
     }),
   },
@@ -38,7 +41,7 @@ export class MetadataRoutes {
       if (resourcePath !== atRoot) this.declare(gateway.root, resourcePath)
       return
     }
-    // Where a proxy in front gives a scope a host of its own, clients ask at the root of that host.
+    // Where a proxy in front gives a scope a host of its own, clients look at the root of that host.
     this.declare(resourcePath === atRoot ? gateway.http : gateway.root, resourcePath)
   }
 
@@ -48,7 +51,7 @@ export class MetadataRoutes {
 
   private declare(http: Gateway['http'], path: string): void {
     const url = routePath(path)
-    // Clients in browsers read it before anybody could have listed their origin (RFC 9728, 3).
+    // Clients in browsers read the document before an operator could list their origin (RFC 9728, 3).
     const config = { public: true, anyOrigin: true }
     http.route({
       method: READ_METHODS,

@@ -3,12 +3,12 @@ import { Gauge } from 'prom-client'
 
 // Milliseconds between samples: a hundred a second take 3 ms of processor time.
 const SAMPLING_INTERVAL = 10
-/** Milliseconds without a measurement after which nothing is sampled: most scrapers come sooner. */
+/** Milliseconds without a measurement after which sampling stops. Most scrapers come more often. */
 const IDLE = 60_000
 
 type Delay = ReturnType<typeof monitorEventLoopDelay>
 
-/** In nanoseconds. */
+/** Each value in nanoseconds. */
 const VALUES: Readonly<Record<string, (delay: Delay) => number>> = {
   min: ({ min }) => min,
   max: ({ max }) => max,
@@ -19,14 +19,14 @@ const VALUES: Readonly<Record<string, (delay: Delay) => number>> = {
   p99: (delay) => delay.percentile(99),
 }
 
-/** The delay of the event loop since the last scrape, by the names of prom-client, which would sample it for ever. */
+/** The delay of the event loop since the last scrape, under prom-client's names. prom-client would sample for ever. */
 export class EventLoopLag {
   private readonly delay = monitorEventLoopDelay({ resolution: SAMPLING_INTERVAL })
   private idle: NodeJS.Timeout | undefined
   readonly metrics: readonly Gauge[]
 
   constructor() {
-    // The first one is collected first, and all are of the same samples.
+    // prom-client collects the first gauge first: it sets all of them, so that all come from the same samples.
     this.metrics = Object.keys(VALUES).map(
       (value, index) =>
         new Gauge({
@@ -38,7 +38,7 @@ export class EventLoopLag {
     )
   }
 
-  /** Something happens: there may be delays. */
+  /** The gateway is busy: samples, until it is idle for a minute. */
   wake(): void {
     if (this.idle !== undefined) {
       this.idle.refresh()
@@ -54,7 +54,7 @@ export class EventLoopLag {
   }
 
   private collect(): void {
-    // Without a sample the smallest is the largest number that there is.
+    // Without a sample `min` is the largest number of the histogram.
     const isEmpty = this.delay.count === 0
     for (const [index, read] of Object.values(VALUES).entries())
       this.metrics[index]?.set(isEmpty ? 0 : read(this.delay) / 1e9)

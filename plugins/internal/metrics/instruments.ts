@@ -5,19 +5,19 @@ import { PendingCounts } from './pending-counts.js'
 /** The text format of Prometheus, and OpenMetrics. */
 export type Registries = readonly [Registry, Registry<OpenMetricsContentType>]
 
-type Record = (value: number, labels: Labels, traceId?: string) => void
+type Recorder = (value: number, labels: Labels, traceId?: string) => void
 
-/** Every instrument that was measured, in both registries. It is made with its first measurement. */
+/** Every instrument that was measured, in both registries. The first measurement creates it. */
 export class Instruments implements Telemetry {
-  private readonly made = new Map<string, Record>()
+  private readonly recorders = new Map<string, Recorder>()
 
   constructor(private readonly registries: Registries) {}
 
   measure(instrument: Instrument, value: number, labels: Labels, traceId?: string): void {
-    let record = this.made.get(instrument.name)
+    let record = this.recorders.get(instrument.name)
     if (record === undefined) {
       record = MAKE[instrument.kind](instrument, this.registries)
-      this.made.set(instrument.name, record)
+      this.recorders.set(instrument.name, record)
     }
     record(value, labels, traceId)
   }
@@ -25,10 +25,10 @@ export class Instruments implements Telemetry {
 
 const MAKE = { counter: makeCounter, gauge: makeGauge, histogram: makeHistogram }
 
-function makeCounter({ name, help, labels }: Instrument, registries: Registries): Record {
+function makeCounter({ name, help, labels }: Instrument, registries: Registries): Recorder {
   const pendingCounts = new PendingCounts(labels)
   const collect = (): void => pendingCounts.flush((values, count) => add(values, count))
-  // The library renames the counters of an OpenMetrics registry, so each registry has its own.
+  // prom-client renames the counters of an OpenMetrics registry, so each registry has its own.
   const counters = registries.map(
     (registry) => new Counter({ name, help, labelNames: [...labels], registers: [registry], collect }),
   )
@@ -41,22 +41,22 @@ function makeCounter({ name, help, labels }: Instrument, registries: Registries)
     const count = pendingCounts.find(values)
     if (count !== undefined) count.pending += value
     else {
-      // prom-client refuses labels that it does not have.
+      // First, since prom-client throws for labels that the counter does not have.
       add(values, value)
       pendingCounts.add(values)
     }
   }
 }
 
-function makeGauge({ name, help, labels }: Instrument, registries: Registries): Record {
+function makeGauge({ name, help, labels }: Instrument, registries: Registries): Recorder {
   const gauge = new Gauge({ name, help, labelNames: [...labels], registers: [...registries] })
   return (value, values) => gauge.set(values, value)
 }
 
-function makeHistogram({ name, help, labels }: Instrument, [text, openMetrics]: Registries): Record {
+function makeHistogram({ name, help, labels }: Instrument, [text, openMetrics]: Registries): Recorder {
   const settings = { name, help, labelNames: [...labels], registers: [openMetrics] }
   const histogram = new Histogram({ ...settings, buckets: BUCKETS, enableExemplars: true })
-  // The library makes none with exemplars in a registry that leaves them out.
+  // prom-client creates no histogram with exemplars in a registry of the text format.
   text.registerMetric(histogram)
   return (value, values, traceId) =>
     histogram.observe({
@@ -66,7 +66,7 @@ function makeHistogram({ name, help, labels }: Instrument, [text, openMetrics]: 
     })
 }
 
-// Seconds: from a cached token on the same machine to a tool call for which a client waits longer than it does by default.
+// Seconds: from a cached token on the same machine to a tool call that takes longer than a client's default timeout.
 const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300]
 
 const NO_EXEMPLAR = {}

@@ -1,6 +1,5 @@
 import { Refusal } from 'sallyport'
 import { isInsecure, isJsonObject, type JsonObject } from 'sallyport/toolkit'
-import { KNOWN_REDIRECT_URIS } from '../clients/index.js'
 import type { BrokerKeys } from './keys.js'
 import type { ClientSettings } from './options.js'
 
@@ -78,13 +77,39 @@ export class Clients {
     if (!URL.canParse(uri) || uri.includes('#')) return false
     const url = new URL(uri)
     if (FORBIDDEN_SCHEMES.has(url.protocol)) return false
-    if (known && KNOWN_REDIRECT_URIS.has(uri)) return true
+    if (known && isKnownRedirect(uri)) return true
     if (url.protocol === 'http:') return !isInsecure(url)
     if (url.protocol !== 'https:') return false
     if (registration === 'open') return true
     return registration === 'listed' && redirectHosts.some((pattern) => fits(url, pattern))
   }
 }
+
+/**
+ * The redirect URIs of clients that are known to have them: hosted clients, and programs with a scheme of their own,
+ * which could not register otherwise. Each is compared byte for byte, but a `*` at the end stands for one segment.
+ * Loopback URIs need no entry.
+ */
+const KNOWN_CLIENTS: Readonly<Record<string, readonly string[]>> = {
+  // Each connector of a person has a callback of its own; the second is that of older connectors.
+  ChatGPT: ['https://chatgpt.com/connector/oauth/*', 'https://chatgpt.com/connector_platform_oauth_redirect'],
+  Claude: ['https://claude.ai/api/mcp/auth_callback', 'https://claude.com/api/mcp/auth_callback'],
+  Cursor: [
+    'cursor://anysphere.cursor-mcp/oauth/callback',
+    'https://www.cursor.com/agents/mcp/oauth/callback',
+    'https://www.cursor.com/bot/mcp/oauth/callback',
+  ],
+  'VS Code': ['https://vscode.dev/redirect', 'https://insiders.vscode.dev/redirect'],
+}
+
+const KNOWN = Object.values(KNOWN_CLIENTS).flat()
+const KNOWN_EXACTLY = new Set(KNOWN.filter((uri) => !uri.endsWith('*')))
+const KNOWN_BELOW = KNOWN.filter((uri) => uri.endsWith('*')).map((uri) => uri.slice(0, -1))
+
+/** Whether a client is known to have this redirect URI. */
+const isKnownRedirect = (uri: string): boolean =>
+  KNOWN_EXACTLY.has(uri) ||
+  KNOWN_BELOW.some((start) => uri.startsWith(start) && /^[\w-]+$/.test(uri.slice(start.length)))
 
 const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
   'javascript:',

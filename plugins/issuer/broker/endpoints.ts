@@ -201,7 +201,7 @@ export class Endpoints {
     const listener: Parameters<typeof inject>[0] = (incoming, outgoing) => {
       // The engine makes its addresses of this.
       Object.assign(incoming, { originalUrl: this.base + (incoming.url ?? '') })
-      void this.callback(incoming, outgoing)
+      this.callback(incoming, outgoing)
     }
     return inject(listener, {
       method: request.method as Method,

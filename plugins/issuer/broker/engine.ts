@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { AccountContext, IssuedToken } from 'oidc-provider'
-import { type Fetch, GatewayError } from 'sallyport'
+import type { Fetch } from 'sallyport'
 import type { JsonObject } from 'sallyport/toolkit'
 import { EngineValues } from './adapter.js'
 import type { Clients } from './clients.js'
@@ -217,14 +217,5 @@ function claimsOf(login: StoredLogin, { claims }: BrokerOptions): JsonObject {
     sid: login.id,
     // With milliseconds: a sign-in in the second of a revocation was before or after it.
     auth_time: login.at / 1000,
-  }
-}
-
-/** Loads the package that does the work of the standards. */
-export async function loadEngine(): Promise<Engine> {
-  try {
-    return await import('oidc-provider')
-  } catch (cause) {
-    throw new GatewayError('BROKER_INCOMPLETE', 'the package oidc-provider is not installed', { cause })
   }
 }

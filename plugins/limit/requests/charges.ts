@@ -4,40 +4,40 @@ import { type Glob, globOf, matchesGlob, networkOf } from 'sallyport/toolkit'
 import { NameQuota } from './name-quota.js'
 import { BURST_SPANS, type Limit } from './options.js'
 
-/** What one request counts for one limit under one name. */
+/** How much one request counts for one limit under one name. */
 export interface Charge {
-  /** The place of the limit. */
+  /** The index of the limit in the list. */
   readonly index: number
   readonly name: string
   readonly cost: number
-  /** What the same request has counted before, under the same name. */
+  /** How much the same request has counted before, under the same name. */
   readonly before: number
 }
 
-/** What requests and their calls count, by the limits of the list. */
+/** Finds the charges of requests and their calls, by the limits of the list. */
 export class Charges {
   private readonly tools: readonly ToolLimit[]
   private readonly others: readonly (Limit & { readonly index: number })[]
 
   constructor(limits: readonly Limit[]) {
-    const placed = limits.map((limit, index) => ({ ...limit, index }))
-    this.tools = placed.filter(isByTool).map(({ by, tools = ['*'], index, rate, burst }) => ({
+    const indexed = limits.map((limit, index) => ({ ...limit, index }))
+    this.tools = indexed.filter(isByTool).map(({ by, tools = ['*'], index, rate, burst }) => ({
       index,
       isOfCaller: by === 'caller+tool',
       globs: tools.map((each) => globOf(each)),
-      // Nobody makes these up.
+      // The operator wrote these names, so they need no quota.
       exact: new Set(tools),
-      quota: new NameQuota(rate.seconds * 1000 * (burst === undefined ? 1 : BURST_SPANS), MOST_NEW_NAMES),
+      quota: new NameQuota(rate.seconds * 1000 * (burst === undefined ? 1 : BURST_SPANS), MAX_NEW_NAMES),
     }))
-    this.others = placed.filter((limit) => !isByTool(limit))
+    this.others = indexed.filter((limit) => !isByTool(limit))
   }
 
-  /** Whether anything counts that only a body tells. */
+  /** Whether a limit counts calls of tools, which only a request body shows. */
   get byTool(): boolean {
     return this.tools.length > 0
   }
 
-  /** Of a request itself, for its caller and its address. */
+  /** The charges of a request itself, for its caller and its address. */
   ofRequest(key: LimitKey, cost: number, before = 0): Charge[] {
     const charges: Charge[] = []
     for (const { by, index } of this.others) {
@@ -47,7 +47,7 @@ export class Charges {
     return charges
   }
 
-  /** Of what a body calls, beyond that. */
+  /** The further charges of the calls in a request body. */
   ofCalls(key: LimitKey, { calls }: McpMessage): Charge[] {
     const charges = calls.length > 1 ? this.ofRequest(key, calls.length - 1, 1) : []
     const called = new Map<string, number>()
@@ -74,14 +74,17 @@ function charge(charges: Charge[], index: number, name: string, cost: number): v
   else charges[same] = { ...before, cost: before.cost + cost }
 }
 
-/** As JSON, so that no two tools, nor a tool and a caller, have one name; nor is any of them that of what is too many. */
+/**
+ * As JSON, so that no two tools, nor a tool and a caller, share a name, and none has the name under which tools over
+ * the quota count.
+ */
 function countedName({ isOfCaller, exact, quota }: ToolLimit, caller: string, tool: string): string {
   const name = shortened(JSON.stringify(isOfCaller ? [caller, tool] : [tool]))
   return exact.has(tool) || quota.admits(caller, name) ? name : shortened(JSON.stringify([caller, null]))
 }
 
-// More than a server has tools.
-const MOST_NEW_NAMES = 1_000
+// More tools than a server has.
+const MAX_NEW_NAMES = 1_000
 
 interface ToolLimit {
   readonly index: number
@@ -99,6 +102,6 @@ function nameOf(text: string | undefined): string | undefined {
   return text === undefined ? undefined : text.length <= LONGEST ? networkOf(text) : shortened(text)
 }
 
-/** Names may be long, and there may be many of them. Nothing that counts begins like a digest. */
+/** Names may be long, and there may be many of them. No other name begins with `#`. */
 const shortened = (text: string): string =>
   text.length <= LONGEST ? text : `#${hash('sha256', text, 'base64url')}`

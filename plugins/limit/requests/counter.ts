@@ -3,7 +3,7 @@ import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Charge } from './charges.js'
 import { BURST_SPANS, type Limit } from './options.js'
 
-/** What a span counts with: how many, in how many seconds, under which name. */
+/** The settings of a span: how many requests, in how many seconds, under which name. */
 export interface SpanOptions {
   readonly points: number
   readonly duration: number
@@ -13,12 +13,12 @@ export interface SpanOptions {
 export type Span = Pick<RateLimiterAbstract, 'points' | 'duration' | 'consume' | 'reward' | 'get'>
 
 /** Milliseconds until a request could go on, and the spans in which it was counted. */
-interface Taken {
+interface Counted {
   readonly wait: number
   readonly spans: readonly Span[]
 }
 
-/** Counts one limit: in its span, and what is more in the longer span of the burst. */
+/** Counts one limit: first in its span, and requests beyond that in the longer span of the burst. */
 export class Counter {
   private readonly spans: readonly Span[]
 
@@ -32,11 +32,11 @@ export class Counter {
     ]
   }
 
-  async take({ name, cost, before }: Charge): Promise<Taken> {
+  async count({ name, cost, before }: Charge): Promise<Counted> {
     let wait = Number.POSITIVE_INFINITY
     const spans: Span[] = []
     for (const span of this.spans) {
-      // More than the span ever has is not worth waiting for. What the request has counted before is in the first one.
+      // No wait helps when the cost is more than the whole span. The first span holds what the request counted before.
       if (cost + (span === this.spans[0] ? before : 0) > span.points) continue
       try {
         await span.consume(name, cost)
@@ -44,9 +44,9 @@ export class Counter {
         return { wait: 0, spans }
       } catch (refused) {
         if (!(refused instanceof RateLimiterRes)) throw refused
-        // The library goes by the time of day, which may have been set back. Its counts end in time.
+        // The library computes the wait by the time of day, which may have been set back. Its counts still end in time.
         wait = Math.min(wait, Math.max(1, refused.msBeforeNext), span.duration * 1000)
-        // What is left may do for something smaller.
+        // The rest of the span may be enough for a smaller batch.
         if (cost > 1) await span.reward(name, cost)
         else spans.push(span)
       }
@@ -54,8 +54,8 @@ export class Counter {
     return { wait, spans }
   }
 
-  /** Counts no more what a request has counted that was let in. */
-  async giveBack({ name, cost }: Charge): Promise<void> {
+  /** Takes back the charge of a request that was counted and allowed before. */
+  async refund({ name, cost }: Charge): Promise<void> {
     const [first, burst] = this.spans
     const consumed = (await first?.get(name))?.consumedPoints ?? 0
     if (first === undefined || consumed <= 0) return
@@ -64,34 +64,34 @@ export class Counter {
   }
 }
 
-/** The limit that refuses for longest, by its place. */
-export interface Over {
+/** The limit that refuses for longest, by its index. */
+export interface ExceededLimit {
   readonly wait: number
   readonly index: number
 }
 
-/** Counts what is charged. What is over a limit counts for none, nor does what the same request has counted before. */
-export async function takeAll(
+/** Counts all charges. When one is over a limit, none of them counts, nor do the charges of the same request before. */
+export async function countAll(
   counters: readonly Counter[],
   charges: readonly Charge[],
   before: readonly Charge[],
-): Promise<Over | undefined> {
+): Promise<ExceededLimit | undefined> {
   const [only, ...others] = charges
-  // The usual case, at half the price. There is no use in giving back: what is over a limit changes nothing until its
-  // span ends.
+  // The usual case, at half the price. A refund is not needed: a charge over a limit changes nothing until its span
+  // ends.
   if (only !== undefined && others.length === 0 && before.length === 0) {
-    const { wait } = await counterOf(counters, only).take(only)
+    const { wait } = await counterOf(counters, only).count(only)
     return wait === 0 ? undefined : { wait, index: only.index }
   }
 
-  const taken = await Promise.all(
-    charges.map(async (charge) => ({ charge, ...(await counterOf(counters, charge).take(charge)) })),
+  const counted = await Promise.all(
+    charges.map(async (charge) => ({ charge, ...(await counterOf(counters, charge).count(charge)) })),
   )
-  const [longest] = taken.toSorted((one, other) => other.wait - one.wait)
+  const [longest] = counted.toSorted((one, other) => other.wait - one.wait)
   if (longest === undefined || longest.wait === 0) return undefined
   await Promise.all([
-    ...taken.flatMap(({ charge: { name, cost }, spans }) => spans.map((span) => span.reward(name, cost))),
-    ...before.map((charge) => counterOf(counters, charge).giveBack(charge)),
+    ...counted.flatMap(({ charge: { name, cost }, spans }) => spans.map((span) => span.reward(name, cost))),
+    ...before.map((charge) => counterOf(counters, charge).refund(charge)),
   ])
   return { wait: longest.wait, index: longest.charge.index }
 }

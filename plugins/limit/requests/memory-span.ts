@@ -2,12 +2,15 @@ import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import type { Span, SpanOptions } from './counter.js'
 
 /** Half a kilobyte for each. */
-const MOST_KEYS = 100_000
+const MAX_KEYS = 100_000
 
-/** As JSON, or a digest of it, as tools are too. Whoever makes up addresses cannot have a caller forgotten. */
+/**
+ * Names of callers and tools are JSON or a digest of it. They are evicted separately from addresses, so that a flood of
+ * made-up addresses evicts no caller.
+ */
 const isCaller = (key: string): boolean => key.startsWith('[') || key.startsWith('#')
 
-/** Counts in memory. Of too many keys the one whose span began first is forgotten, which has the least left of it. */
+/** Counts in memory. When there are too many keys, it evicts those whose span began first, and so ends first. */
 export class MemorySpan implements Span {
   readonly points: number
   readonly duration: number
@@ -18,21 +21,21 @@ export class MemorySpan implements Span {
 
   constructor(
     options: SpanOptions,
-    private readonly most = MOST_KEYS,
+    private readonly most = MAX_KEYS,
   ) {
     this.points = options.points
     this.duration = options.duration
     this.limiter = new RateLimiterMemory({ ...options, keyPrefix: '' })
   }
 
-  // Without waiting for what comes of it: a further promise would double the price of a check.
+  // Not `async`: a further promise would double the price of a check.
   consume(key: string, cost: number): Promise<RateLimiterRes> {
     const now = performance.now()
     const ends = isCaller(key) ? this.callers : this.addresses
     if ((ends.get(key) ?? 0) <= now) {
       ends.delete(key)
       ends.set(key, now + this.duration * 1000)
-      if (ends.size > this.most) this.forgetOldest(ends)
+      if (ends.size > this.most) this.evictOldest(ends)
     }
     return this.limiter.consume(key, cost)
   }
@@ -45,7 +48,7 @@ export class MemorySpan implements Span {
     return this.limiter.get(key)
   }
 
-  /** Ends the timers of all that it counts. */
+  /** Ends the timers of all keys. */
   close(): void {
     for (const ends of [this.callers, this.addresses]) {
       for (const key of ends.keys()) void this.limiter.delete(key)
@@ -53,9 +56,9 @@ export class MemorySpan implements Span {
     }
   }
 
-  // Many at once: a map finds its oldest by stepping over all that were deleted before, which made each new key cost
-  // 44 microseconds, and now 4.
-  private forgetOldest(ends: Map<string, number>): void {
+  // One percent at once: a map finds its oldest key by stepping over all deleted ones. With one key at a time each new
+  // key took 44 microseconds, and takes 4 now.
+  private evictOldest(ends: Map<string, number>): void {
     const least = this.most - Math.ceil(this.most / 100)
     for (const oldest of ends.keys()) {
       if (ends.size <= least) return

@@ -1,12 +1,12 @@
-/** Of all callers together: some 20 MB. */
-const MOST_NAMES = 100_000
+/** For all callers together: some 20 MB. */
+const MAX_NAMES = 100_000
 
 /**
- * Limits how many names each caller may introduce in a span: callers make names up, and of too many the oldest would be
- * forgotten, counts and all. A name that is known costs nobody anything. It counts in this process alone.
+ * Limits how many names of tools each caller may introduce in a span. Otherwise a caller could make names up until the
+ * oldest names and their counts are evicted. A known name uses no quota. The quota counts in this process alone.
  */
 export class NameQuota {
-  /** When each ends to be known, in that order. */
+  /** When each name expires, in that order. */
   private readonly known = new Map<string, number>()
   private readonly introduced = new Map<string, { count: number; readonly ends: number }>()
 
@@ -30,15 +30,15 @@ export class NameQuota {
     own.count++
     this.known.delete(name)
     this.known.set(name, now + this.milliseconds)
-    this.forget()
+    this.evict()
     return true
   }
 
-  private forget(): void {
+  private evict(): void {
     const { known, introduced } = this
-    if (known.size <= MOST_NAMES) return
-    // Many at once: a map finds its oldest by stepping over all that were deleted before.
-    const least = MOST_NAMES - MOST_NAMES / 100
+    if (known.size <= MAX_NAMES) return
+    // One percent at once: a map finds its oldest key by stepping over all deleted ones.
+    const least = MAX_NAMES - MAX_NAMES / 100
     for (const name of known.keys()) {
       if (known.size <= least) break
       known.delete(name)

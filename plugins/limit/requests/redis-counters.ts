@@ -5,26 +5,29 @@ import { within } from 'sallyport/toolkit'
 import { tooSlow } from '#plugins/store/redis/client.js'
 import type { RedisConnection } from '#plugins/store/redis/connection.js'
 import { isWriteRefusal, reasonOf } from '#plugins/store/redis/failure.js'
-import { Counter, type Over } from './counter.js'
+import { Counter, type ExceededLimit } from './counter.js'
 import type { Limit } from './options.js'
 
-/** Milliseconds after which a request is counted here, since Redis is silent. */
+/** Milliseconds that a request waits for Redis before this process counts it. */
 const PATIENCE = 1_000
 
 interface Dependencies {
   readonly connection: RedisConnection
   readonly limits: readonly Limit[]
-  /** What all keys begin with. */
+  /** The prefix of all keys. */
   readonly prefix: string
   readonly log: Pick<Log, 'info' | 'warn'>
 }
 
-/** Counts in Redis while that can be used, else in this process: a limit of each replica is better than none, or no service. */
+/**
+ * Counts in Redis while Redis can be used, else in this process: a limit for each replica is better than no limit, or
+ * no service.
+ */
 export class RedisCounters {
   private readonly connection: RedisConnection
   private readonly counters = new WeakMap<Redis, readonly Counter[]>()
   private isAway = false
-  /** Why the last count failed, and at which connection: the next one begins anew. */
+  /** Why the last count failed, and on which connection: a new connection has no failure yet. */
   private refusal: { readonly client: Redis; readonly reason: string } | undefined
 
   constructor(private readonly dependencies: Dependencies) {
@@ -32,23 +35,23 @@ export class RedisCounters {
   }
 
   async count(
-    inRedis: (counters: readonly Counter[]) => Promise<Over | undefined>,
-    here: () => Promise<Over | undefined>,
-  ): Promise<Over | undefined> {
+    inRedis: (counters: readonly Counter[]) => Promise<ExceededLimit | undefined>,
+    countLocally: () => Promise<ExceededLimit | undefined>,
+  ): Promise<ExceededLimit | undefined> {
     const { client } = this.connection
-    if (client === undefined) return this.away(here)
+    if (client === undefined) return this.fallBack(countLocally)
     try {
-      const over = await within(PATIENCE, inRedis(this.countersOf(client)), tooSlow)
+      const exceeded = await within(PATIENCE, inRedis(this.countersOf(client)), tooSlow)
       this.connection.worked(client)
       this.refusal = undefined
-      this.back()
-      return over
+      this.recover()
+      return exceeded
     } catch (error) {
       this.connection.failed(client, error)
       const reason = reasonOf(error)
-      // Whether writes are refused, the connection finds out by itself, also when nobody comes.
+      // The connection itself watches whether Redis refuses writes, also when no requests arrive.
       this.refusal = isWriteRefusal(error) ? undefined : { client, reason }
-      return this.away(here, reason)
+      return this.fallBack(countLocally, reason)
     }
   }
 
@@ -77,18 +80,18 @@ export class RedisCounters {
     return made
   }
 
-  private away<Answer>(here: () => Promise<Answer>, reason?: string): Promise<Answer> {
+  private fallBack<Answer>(countLocally: () => Promise<Answer>, reason?: string): Promise<Answer> {
     if (!this.isAway) {
       this.isAway = true
-      const message = 'limits are counted in this process alone, since Redis cannot be used'
+      const message = 'Redis cannot be used: each process counts limits by itself'
       this.dependencies.log.warn(reason === undefined ? {} : { reason }, message)
     }
-    return here()
+    return countLocally()
   }
 
-  private back(): void {
+  private recover(): void {
     if (!this.isAway) return
     this.isAway = false
-    this.dependencies.log.info('limits are counted in Redis again')
+    this.dependencies.log.info('Redis can be used again: it counts the limits of all processes')
   }
 }

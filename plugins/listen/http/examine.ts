@@ -5,16 +5,16 @@ import { certificatesIn, examineTlsFiles, namesOf, parseHostPort } from 'sallypo
 import type { TlsOptions } from './options.js'
 import { tlsFiles } from './tls.js'
 
-/** The files of a TLS port: whether they fit together, how long they are valid, and for which names. */
+/** Checks the files of a TLS port: whether they fit together, how long they are valid, and for which names. */
 export function examineTls(examination: Examination, address: string, tls: TlsOptions): void {
-  const texts = examineTlsFiles(examination, (place) => tlsFiles(place, tls))
+  const texts = examineTlsFiles(examination, (files) => tlsFiles(files, tls))
   if (texts === undefined) return
   const chain = certificatesIn(texts.cert ?? '')
   examineChain(examination, chain)
   examineName(examination, chain, publicHost(examination, address))
 }
 
-/** Each certificate of the file has to be issued by the next: clients may know the last one only. */
+/** The next certificate in the file has to be the issuer of each: clients may know only the last one. */
 function examineChain({ wrong }: Examination, chain: readonly X509Certificate[]): void {
   const broken = chain.findIndex((certificate, index) => {
     const issuer = chain[index + 1]
@@ -27,7 +27,7 @@ function examineChain({ wrong }: Examination, chain: readonly X509Certificate[])
   wrong('certificate chain', 'TLS_CHAIN', detail, advice)
 }
 
-/** The host that callers know: that of the protected resource, else that of the port. */
+/** The host that callers use: the one of the protected resource, else the one of the port. */
 function publicHost({ around }: Examination, address: string): string | undefined {
   const url = around.map(({ publicUrl }) => publicUrl).find((each) => each !== undefined)
   if (url !== undefined && URL.canParse(url)) return new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
@@ -41,7 +41,7 @@ function examineName(
   host: string | undefined,
 ): void {
   if (own === undefined || host === undefined) return
-  // Clients look at no common name any more.
+  // Clients ignore the common name.
   const covered = isIP(host) === 0 ? own.checkHost(host, { subject: 'never' }) : own.checkIP(host)
   if (covered !== undefined) ok('certificate name', `it is for ${host}`)
   else {

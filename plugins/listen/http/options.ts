@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const file = () => z.string().min(1)
 
-// Without quotes YAML reads a number.
+// YAML reads a version without quotes as a number.
 const version = z
   .literal(['1.2', '1.3', 1.2, 1.3])
   .transform((written) => (String(written) === '1.3' ? '1.3' : '1.2'))
@@ -20,7 +20,7 @@ export const tlsOptions = z
       .boolean()
       .optional()
       .describe('`false`: TLS 1.2 also with ciphers without forward secrecy or authenticated encryption'),
-    minVersion: version.prefault('1.2').describe('the oldest version of TLS that is spoken'),
+    minVersion: version.prefault('1.2').describe('the oldest version of TLS that the port accepts'),
   })
   .superRefine(({ clientCa, clientCertificate = 'none' }, context) => {
     if (clientCa !== undefined || clientCertificate === 'none') return

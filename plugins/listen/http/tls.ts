@@ -2,7 +2,7 @@ import type { Gateway, ListenerTls } from 'sallyport'
 import { TlsFiles } from 'sallyport/toolkit'
 import type { TlsOptions } from './options.js'
 
-/** The TLS of a port, with the files that are in force. */
+/** The TLS settings of a port, with the current text of its files. */
 export function openTls(gateway: Gateway, options: TlsOptions): ListenerTls {
   const { clientCertificate, minVersion, modernCiphers } = options
   const files = tlsFiles(gateway, options)
@@ -19,7 +19,7 @@ export function openTls(gateway: Gateway, options: TlsOptions): ListenerTls {
   }
 }
 
-/** Throws everything that is wrong with the files. */
+/** Throws one error with every problem of the files. */
 export function tlsFiles(
   { path, log }: Pick<Gateway, 'path'> & { readonly log: Pick<Gateway['log'], 'info' | 'warn'> },
   { cert, key, clientCa }: TlsOptions,

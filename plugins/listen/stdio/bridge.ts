@@ -4,10 +4,10 @@ import type { Conversation } from './conversation.js'
 import { readMessage } from './messages.js'
 import type { Stdout } from './stdout.js'
 
-// MCP clients kill a server two seconds after they asked it to stop. Ending the session takes up to one of them.
+// Milliseconds. MCP clients kill a server two seconds after they asked it to stop; ending the session takes up to one.
 const STOP_LIMIT = 700
 
-/** Reads messages from the input, line by line, and sends them on, until the input or the gateway ends. */
+/** Reads messages from the input, line by line, and sends them to the target, until the input or the gateway ends. */
 export class Bridge {
   private readonly stopping = new AbortController()
   private late: NodeJS.Timeout | undefined
@@ -36,7 +36,7 @@ export class Bridge {
     this.input.destroy()
     // `read` may be waiting for a response.
     void this.conversation.finish(STOP_LIMIT)
-    // A client that stopped reading would keep it for ever.
+    // A client that has stopped reading would keep the process alive for ever.
     setTimeout(() => this.output.abandon(), STOP_LIMIT).unref()
   }
 
@@ -45,7 +45,7 @@ export class Bridge {
     const chunks: AsyncIterator<Buffer> = this.input[Symbol.asyncIterator]()
     try {
       for (let chunk = await chunks.next(); chunk.done !== true; ) {
-        // Asked for now: a client may be gone while its message waits for a response.
+        // Requested now, to notice the end of the input while a message waits for its response.
         const next = chunks.next()
         next.then(({ done }) => done === true && this.finishLater(), ignore)
         for (const line of lines.split(chunk.value)) await this.handleLine(line)
@@ -63,7 +63,7 @@ export class Bridge {
 
   private async handleLine(line: Buffer | typeof TOO_LONG): Promise<void> {
     if (line === TOO_LONG) {
-      const message = `Parse error: a message may have ${this.limits.most} bytes`
+      const message = `Parse error: a message may have ${this.limits.most} bytes at most`
       await this.output.writeError('null', { code: -32_700, message })
       return
     }

@@ -13,7 +13,7 @@ export class Call {
 
   constructor(
     readonly message: Message,
-    /** Sent by the bridge itself, such as to set up a new session. The client gets no response to it. */
+    /** The bridge itself sends the message, such as to set up a new session. The client gets no response to it. */
     readonly isInternal = false,
   ) {
     this.open = new Set(message.requestIds)
@@ -39,7 +39,7 @@ export class Call {
     return versionOf(this.message) !== undefined
   }
 
-  /** Whether all of it was sent to the target. */
+  /** Whether the whole message was sent to the target. */
   get isSent(): boolean {
     return this.sent
   }
@@ -58,7 +58,7 @@ export class Call {
     if (this.open.size === 0) this.close()
   }
 
-  /** The client no longer waits for it. */
+  /** The client no longer waits for a response. */
   abandon(): void {
     this.settled(this.open.size)
     this.open.clear()

@@ -12,10 +12,11 @@ import { SESSION_ENDED, type Transport, type TransportContext, unavailable } fro
 
 // Milliseconds for the target to accept a message before the next one may overtake it.
 const ORDER_TIMEOUT = 2_000
-// Bytes of requests that wait for a slow target.
+// The most bytes of requests that wait for a slow target.
 const MAX_BACKLOG = 16 * 1024 * 1024
 const CLOSE_LIMIT = 1_000
-// Notifications and responses that wait for a slow target. Making the client wait would delay its cancellations.
+// The most notifications and responses that wait for a slow target. They do not block the client, whose cancellations
+// would be late.
 const MAX_NOTIFICATIONS = 1_000
 
 export interface ConversationOptions {
@@ -28,7 +29,7 @@ export interface ConversationOptions {
   readonly maxOpen: number
 }
 
-/** One client and one target: which requests are open, and by which transport they go. */
+/** The messages between one client and one target: the open requests, and the transport that sends them. */
 export class Conversation {
   private readonly calls = new Map<string, Call>()
   private readonly work = new Set<Promise<void>>()
@@ -43,7 +44,7 @@ export class Conversation {
   private renewing: Promise<boolean> | undefined
   private initializing: Promise<void> | undefined
   private closing: Promise<void> | undefined
-  /** The session has ended and was not replaced: the next message tries it again, or only a new `initialize` helps. */
+  /** The session has ended without a new one. For now: the next message tries again. For good: until `initialize`. */
   private sessionLost: 'for now' | 'for good' | undefined
 
   constructor(private readonly options: ConversationOptions) {
@@ -171,7 +172,7 @@ export class Conversation {
     else if (unanswered.length === 0) {
       this.options.log.warn(
         { problem: error.message },
-        'the target did not accept a message without requests',
+        'the target did not accept a notification or a response',
       )
     } else for (const id of unanswered) await this.options.output.writeError(id, error)
   }
@@ -195,7 +196,9 @@ export class Conversation {
     return this.renewing
   }
 
-  /** Sends what set up the old session to a new one. The client does not notice, so every message has to succeed. */
+  /**
+   * Replays the messages that set up the old session in a new one. The client does not notice, so all have to succeed.
+   */
   private async replaySession(): Promise<boolean> {
     const { log } = this.options
     this.sessionLost = undefined
@@ -235,7 +238,7 @@ export class Conversation {
   }
 }
 
-/** A target may leave the stream open on which its response came. */
+/** Resolves at the response: a target may leave the stream open on which the response came. */
 const answered = (call: Call, done: Promise<void>): Promise<void> =>
   call.message.requestIds.length === 0 ? done : Promise.race([done, call.closed])
 

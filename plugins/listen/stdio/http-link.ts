@@ -11,7 +11,7 @@ export interface LinkRequest {
 }
 
 export interface LinkResponse {
-  /** The whole body was sent, or never will be. */
+  /** Resolves when the whole body was sent, or will never be. */
   readonly flushed: Promise<void>
   /** Resolves with the head of the response. */
   readonly response: Promise<IncomingMessage>
@@ -20,9 +20,9 @@ export interface LinkResponse {
 const CHUNK = 256 * 1024
 const MAX_REDIRECTS = 5
 
-/** Sends requests to the gateway that the plugin belongs to: they pass its guards and credentials like any other. */
+/** Sends requests to the plugin's own gateway, where they pass guards and credentials like any other request. */
 export class HttpLink {
-  /** Where a path has moved to. */
+  /** The new path of each path that a redirect has moved. */
   private readonly moved = new Map<string, string>()
 
   constructor(
@@ -30,19 +30,19 @@ export class HttpLink {
     private readonly target: URL,
   ) {}
 
-  send(asked: LinkRequest): LinkResponse {
-    const path = this.moved.get(asked.path) ?? asked.path
-    const { flushed, response } = this.sendTo(path, asked)
-    const followed = this.follow(response, asked, path)
+  send(linkRequest: LinkRequest): LinkResponse {
+    const path = this.moved.get(linkRequest.path) ?? linkRequest.path
+    const { flushed, response } = this.sendTo(path, linkRequest)
+    const followed = this.follow(response, linkRequest, path)
     // Awaiting only `flushed` must not leave a rejection unhandled.
     followed.catch(() => {})
     return { flushed, response: followed }
   }
 
-  /** The target may add a slash to its path, as some frameworks do, or move below it. */
+  /** Follows redirects to the target's path with a slash, as some frameworks send them, or to a path below it. */
   private async follow(
     response: Promise<IncomingMessage>,
-    asked: LinkRequest,
+    linkRequest: LinkRequest,
     path: string,
     redirects = 0,
   ): Promise<IncomingMessage> {
@@ -50,8 +50,8 @@ export class HttpLink {
     const to = redirects < MAX_REDIRECTS ? this.redirectIn(head, path) : undefined
     if (to === undefined) return head
     head.resume()
-    this.moved.set(asked.path, to)
-    return this.follow(this.sendTo(to, asked).response, asked, to, redirects + 1)
+    this.moved.set(linkRequest.path, to)
+    return this.follow(this.sendTo(to, linkRequest).response, linkRequest, to, redirects + 1)
   }
 
   private redirectIn({ statusCode, headers }: IncomingMessage, from: string): string | undefined {
@@ -65,7 +65,7 @@ export class HttpLink {
 
   private sendTo(path: string, { method, headers, body, signal }: LinkRequest): LinkResponse {
     const clientRequest = request({
-      // The types require a net.Socket; Node uses of it what every Duplex has.
+      // The types require a net.Socket; Node uses only what every Duplex has.
       createConnection: () => this.connect() as Socket,
       method,
       path,
@@ -86,7 +86,7 @@ export class HttpLink {
   }
 }
 
-/** The connection copies what is written at once: a chunk, and not the whole body. */
+/** Writes the body in chunks, since the connection copies each write. */
 function writeInChunks(clientRequest: ClientRequest, body: Buffer): void {
   let offset = 0
   const writeNext = (): void => {

@@ -13,7 +13,9 @@ interface Connection {
   lost: boolean
 }
 
-/** The HTTP+SSE transport of 2024-11-05: one event stream for all that the target sends, and an endpoint to post to. */
+/**
+ * The HTTP+SSE transport of 2024-11-05: one event stream for all messages of the target, and an endpoint to post to.
+ */
 export class LegacySse implements Transport {
   session: object = {}
   private connection: Promise<Connection | undefined> | undefined
@@ -26,7 +28,7 @@ export class LegacySse implements Transport {
     private readonly context: TransportContext,
   ) {}
 
-  /** Whether the target supports it. */
+  /** Whether the target supports this transport. */
   async connect(): Promise<boolean> {
     this.connection ??= this.openConnection()
     return (await this.connection) !== undefined
@@ -124,7 +126,7 @@ export class LegacySse implements Transport {
   private endpointOf(text: string): string {
     const url = URL.canParse(text, this.target.href) ? new URL(text, this.target) : undefined
     if (url?.origin === this.target.origin) return url.pathname + url.search
-    this.context.log.error('the target named an endpoint that is not its own; nothing is sent there')
+    this.context.log.error('the target named an endpoint on another origin; the bridge sends nothing there')
     throw new Error('no endpoint')
   }
 
@@ -140,7 +142,7 @@ export class LegacySse implements Transport {
   }
 }
 
-/** Leaves no listener behind: what the signal is made of lasts as long as the conversation. */
+/** Removes its listener: the source of the signal lives as long as the conversation. */
 const closedOrAborted = ({ closed }: Call, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject } from 'sallyport/toolkit'
 import { shortenedJson } from './shortened-json.js'
 
-/** A JSON-RPC message, or a batch of them: its bytes, and what routing needs. */
+/** A JSON-RPC message, or a batch of them: its bytes, and the fields that routing needs. */
 export interface Message {
   readonly bytes: Buffer
   /** Ids of the requests in it, as JSON text, so that `1` and `"1"` stay different. */
@@ -76,13 +76,13 @@ export function cancelledId({ single: { method, params } }: Message): string | u
     : undefined
 }
 
-/** The protocol version in a message, as all messages have it since 2026-07-28. Such a message needs no session. */
+/** The protocol version in a message: all messages have it since 2026-07-28, and then need no session. */
 export function versionOf({ single: { params } }: Message): string | undefined {
   const version = fieldsOf(fieldsOf(params)['_meta'])['io.modelcontextprotocol/protocolVersion']
   return typeof version === 'string' && isHeaderSafe(version) ? version : undefined
 }
 
-/** The headers of 2026-07-28 that repeat parts of a message, so that intermediaries can route by them. */
+/** The headers of 2026-07-28 that repeat parts of a message for intermediaries, which route by them. */
 export function routingHeaders({ single: { method, params } }: Message): Record<string, string> {
   if (typeof method !== 'string') return {}
   const field = NAME_FIELDS.get(method)

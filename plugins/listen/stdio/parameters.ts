@@ -14,8 +14,8 @@ const MAX_PAGES = 100
 const MAX_TOOLS = 10_000
 
 /**
- * Which arguments of which tool a call repeats in headers. Since 2026-07-28 a tool's schema says so, and a target
- * refuses a call without them. A client on stdio sends no headers.
+ * Repeats arguments of a call in headers. Since 2026-07-28 a tool's schema names these arguments, and a target refuses
+ * a call without the headers. A client on stdio sends no headers.
  */
 export class ParameterHeaders {
   private readonly tools = new Map<string, readonly MirroredParameter[]>()
@@ -46,7 +46,7 @@ export class ParameterHeaders {
     return Object.fromEntries(headers)
   }
 
-  /** Lists the target's tools, for a call that it refused as headers are missing. `false` when that fails. */
+  /** Lists the target's tools, after the target has refused a call for missing headers. `false` when that fails. */
   async refresh(call: Message): Promise<boolean> {
     let cursor: string | undefined
     for (let pages = 0; pages < MAX_PAGES; pages++) {
@@ -62,7 +62,7 @@ export class ParameterHeaders {
 
 const cursorIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** With the `_meta` of the call, except for its progress token. */
+/** A `tools/list` request with the `_meta` of the call, except for its progress token. */
 function listRequest(call: Message, cursor: string | undefined): Message | undefined {
   const { progressToken: _, ...meta } = fieldsOf(fieldsOf(call.single['params'])['_meta'])
   const params = { _meta: meta, ...(cursor !== undefined && { cursor }) }
@@ -71,7 +71,7 @@ function listRequest(call: Message, cursor: string | undefined): Message | undef
   return 'code' in message ? undefined : message
 }
 
-/** Nested properties count too. */
+/** The mirrored parameters of a schema, including nested properties. */
 function mirroredIn(schema: unknown): readonly MirroredParameter[] {
   const found = new Map<string, MirroredParameter>()
   const queue: { readonly node: JsonObject; readonly path: readonly string[] }[] = [
@@ -89,7 +89,7 @@ function mirroredIn(schema: unknown): readonly MirroredParameter[] {
   return [...found.values()]
 }
 
-/** A number without an exact text is not sent. */
+/** The text of a value; undefined for a number without an exact text. */
 function headerValue(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)

@@ -4,12 +4,12 @@ import { type EventStreamParser, type ParsedEvent, TOO_LONG } from 'sallyport/to
 import type { Call } from './call.js'
 import { type Message, readMessage } from './messages.js'
 
-// Milliseconds for what a target still sends after the response.
+// Milliseconds that a target may still send after the response.
 const AFTER_RESPONSE = 2_000
 
 /**
- * Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended, and so
- * does one with an event for which `onOther` throws.
+ * Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended,
+ * and so does one with an event for which `onOther` throws.
  */
 export async function readEvents(
   stream: IncomingMessage,
@@ -22,7 +22,8 @@ export async function readEvents(
   try {
     for await (const chunk of stream) {
       for (const event of events.parse(chunk)) {
-        if (event === TOO_LONG) log.error('a message of the target was longer than allowed, and was dropped')
+        if (event === TOO_LONG)
+          log.error('a message of the target was longer than allowed; the bridge dropped it')
         else if (event.name === 'message') await passMessage(event.data, onMessage, log)
         else onOther?.(event)
       }
@@ -32,7 +33,7 @@ export async function readEvents(
   }
 }
 
-/** Anything that is not a message must not reach the client, which could misread the lines after it. */
+/** Passes bytes on only if they are a message: a client could misread the lines after anything else. */
 export async function passMessage(
   bytes: Buffer,
   onMessage: (message: Message) => Promise<void>,
@@ -40,11 +41,14 @@ export async function passMessage(
 ): Promise<void> {
   const message = readMessage(bytes)
   if ('code' in message)
-    log.error({ problem: message.message }, 'the target sent something that is not a message; it was dropped')
+    log.error(
+      { problem: message.message },
+      'the target sent something that is not a message; the bridge dropped it',
+    )
   else await onMessage(message)
 }
 
-/** A target that does not end a stream after the response would hold a connection for each call. */
+/** Ends a stream some time after the response: otherwise a target could hold a connection for each call. */
 export function endAfterResponse(stream: IncomingMessage, { closed }: Call): void {
   void closed.then(() => {
     if (stream.closed) return

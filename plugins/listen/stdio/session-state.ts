@@ -2,19 +2,19 @@ import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from 'sallyport/toolkit'
 import { fieldsOf, type Message } from './messages.js'
 
-/** The client's messages that set the state of a session, so that they can be sent again in a new one. */
+/** Records the client's messages that set the state of a session, to send them again in a new one. */
 export class SessionState {
   private readonly recorded = new Map<string, Message>()
   private negotiated: JsonObject | undefined
 
-  /** A message that was sent. */
+  /** Records a message that was sent. */
   recordSent(message: Message): void {
     const { method } = message.single
     if (method === 'initialize') this.recorded.clear()
     if (method === 'initialize' || method === 'notifications/initialized') this.recorded.set(method, message)
   }
 
-  /** A message with whose request the target has complied: what it refused once, it would refuse in a new session too. */
+  /** Records a message whose request succeeded: the target would refuse a refused one in a new session too. */
   recordDone(message: Message): void {
     const { method, params } = message.single
     const { uri } = fieldsOf(params)
@@ -23,7 +23,7 @@ export class SessionState {
     else if (method === 'logging/setLevel') this.recorded.set(method, message)
   }
 
-  /** `initialize` first; empty when there was none. */
+  /** The recorded messages, `initialize` first; empty without `initialize`. */
   get messages(): readonly Message[] {
     return [...this.recorded.values()]
   }

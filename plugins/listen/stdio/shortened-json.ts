@@ -5,8 +5,8 @@ const LONG = 64 * 1024
 const ESCAPE = 6
 
 /**
- * JSON text with an empty string in place of each long one, which has been validated and is not needed for routing. It
- * saves two copies of a large message. The parser validates the rest.
+ * JSON text with an empty string instead of each long one, which is validated here and not needed for routing. It saves
+ * two copies of a large message. The parser validates the rest.
  */
 export function shortenedJson(bytes: Buffer): string {
   const kept: string[] = []
@@ -32,14 +32,14 @@ function endOfString(bytes: Buffer, from: number): number {
   return end
 }
 
-/** Where the run of backslashes right before `offset` begins. */
+/** The start of the run of backslashes right before `offset`. */
 function backslashesBefore(bytes: Buffer, offset: number, from: number): number {
   let start = offset
   while (start > from && bytes[start - 1] === BACKSLASH) start--
   return start
 }
 
-/** Throws as a parser would. Bytes are read as Latin-1: that they are UTF-8 is checked elsewhere. */
+/** Throws for an invalid string, as a parser would. It reads Latin-1, since `readMessage` has checked for UTF-8. */
 function checkString(inside: Buffer): void {
   for (let offset = 0; offset < inside.length; ) {
     const end =
@@ -49,7 +49,7 @@ function checkString(inside: Buffer): void {
   }
 }
 
-/** The last position up to `offset` that is not inside an escape; `from` is not either. */
+/** The last position up to `offset` that is not inside an escape. `from` must not be inside one. */
 function lastOutsideEscape(inside: Buffer, from: number, offset: number): number {
   const near = inside.subarray(offset - ESCAPE, offset).lastIndexOf(BACKSLASH)
   if (near < 0) return offset

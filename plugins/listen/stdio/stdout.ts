@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 
 const LINE_END = Buffer.from('\n')
 
-/** Writes messages to standard output, a line each. Nothing else is ever written there. */
+/** Writes messages to standard output, one line each. Nothing else writes there. */
 export class Stdout {
   private waiting: (() => void)[] = []
   private abandoned = false
@@ -13,7 +13,7 @@ export class Stdout {
   ) {
     // The client has closed the pipe.
     stream.on('error', onError)
-    for (const event of ['drain', 'close', 'error']) stream.on(event, () => this.goOn())
+    for (const event of ['drain', 'close', 'error']) stream.on(event, () => this.release())
   }
 
   /** Resolves when more may be written: a client that reads slowly slows down the target. */
@@ -35,26 +35,26 @@ export class Stdout {
   async flushed(): Promise<void> {
     const { stream } = this
     if (this.abandoned || stream.destroyed || stream.writableLength === 0) return
-    stream.write('', () => this.goOn())
+    stream.write('', () => this.release())
     await this.untilItGoesOn()
   }
 
-  /** Nothing waits any longer for the client to read. */
+  /** Stops waiting for the client to read. */
   abandon(): void {
     this.abandoned = true
-    this.goOn()
+    this.release()
   }
 
   private untilItGoesOn(): Promise<void> {
     return new Promise((resolve) => this.waiting.push(resolve))
   }
 
-  private goOn(): void {
+  private release(): void {
     for (const resolve of this.waiting.splice(0)) resolve()
   }
 }
 
-/** Between JSON tokens a line end is white space, and inside a string there is none. */
+/** Replaces line ends by spaces: in valid JSON they occur only as white space between tokens. */
 function onOneLine(message: Buffer): Buffer {
   if (!message.includes(0x0a) && !message.includes(0x0d)) return message
   return Buffer.from(message.toString('latin1').replaceAll(/[\r\n]/g, ' '), 'latin1')

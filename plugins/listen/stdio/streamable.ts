@@ -16,7 +16,7 @@ import {
 } from './transport.js'
 
 const ACCEPT = 'application/json, text/event-stream'
-// Tries to resume a response that broke off, without a new event in between.
+// Attempts to resume a response that broke off, without a new event in between.
 const MAX_TRIES = 5
 const LEGACY_STATUSES: ReadonlySet<number> = new Set([400, 404, 405])
 const HEADER_MISMATCH = -32_020
@@ -163,7 +163,7 @@ export class StreamableHttp implements Transport {
     return this.context.receive(message)
   }
 
-  /** Reads a response that is an event stream, and resumes it where it broke off. */
+  /** Reads a response that is an event stream, and resumes it after a break. */
   private async followStream(call: Call, head: IncomingMessage, session: Session): Promise<void> {
     const { log, maxMessage, ending } = this.context
     const signal = AbortSignal.any([ending, call.signal])
@@ -195,7 +195,7 @@ export class StreamableHttp implements Transport {
     for (let tries = 0; !signal.aborted; tries++) {
       const stream = await this.openStream(session, events, signal)
       if (typeof stream === 'number') {
-        // A target without such streams may say 404 to the first.
+        // A target without such streams may respond with 404 to the first request.
         if (stream === 404 && opened !== undefined) await this.context.renewSession(session)
         return
       }
@@ -225,7 +225,7 @@ export class StreamableHttp implements Transport {
       const { statusCode: status = 0 } = head
       if (status === 200 && isEvents(head)) return head
       head.resume()
-      // 409: the target may not know yet that the stream before has ended, and allows one in a session.
+      // 409: the target may not have noticed the end of the last stream, and allows one in a session.
       const isTransient = status >= 500 || status === 429 || status === 409
       return isTransient ? undefined : status
     } catch {
@@ -250,7 +250,9 @@ const STABLE_AFTER = 10_000
 const FIRST = 1_000
 const LONGEST = 30_000
 
-/** Waits before another try: as long as the server set, and longer each time. `false` when the signal aborts. */
+/**
+ * Waits before the next attempt, at least as long as the target wants, and longer each time. `false` if it is aborted.
+ */
 async function pause(tries: number, wanted: number | undefined, signal: AbortSignal): Promise<boolean> {
   const backOff = Math.min(FIRST * 2 ** tries, LONGEST)
   // Otherwise all clients of a restarted server would reconnect at once.
@@ -269,7 +271,7 @@ export interface Session {
   id?: string
   version?: string
   listening?: boolean
-  /** Ends what belongs to the session alone, once there is another. */
+  /** Aborts the requests and streams of this session when another session replaces it. */
   readonly replaced: AbortController
 }
 

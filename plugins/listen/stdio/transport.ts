@@ -2,7 +2,7 @@ import type { Log } from 'sallyport'
 import type { Call } from './call.js'
 import type { Message } from './messages.js'
 
-/** Sends messages to the target, and receives those of the target. */
+/** Sends messages to the target, and receives the target's messages. */
 export interface Transport {
   /** A different object for each session. */
   readonly session: object
@@ -12,15 +12,15 @@ export interface Transport {
 }
 
 export interface SendProgress {
-  /** The message is sent; the next may follow. */
+  /** Resolves when the message is sent, and the next may follow. */
   readonly flushed: Promise<void>
-  /** The target has begun its response, or never will. */
+  /** Resolves when the target has begun its response, or will never begin one. */
   readonly accepted: Promise<void>
-  /** Resolves when all of it is over. It never rejects: failures went to `TransportContext.fail`. */
+  /** Resolves when the call is over. It never rejects: `TransportContext.fail` gets each failure. */
   readonly done: Promise<void>
 }
 
-/** What the conversation offers to its transport. */
+/** The functions that the conversation offers to its transport. */
 export interface TransportContext {
   readonly log: Log
   /** Aborts everything that is open. */
@@ -28,11 +28,11 @@ export interface TransportContext {
   /** The most bytes of a message. */
   readonly maxMessage: number
   receive(message: Message): Promise<void>
-  /** Sends the client an error for each open request of a call. For a call without requests it is only logged. */
+  /** Sends the client an error for each open request of a call. A call without requests is only logged. */
   fail(call: Call, error: { readonly code: number; readonly message: string }): Promise<void>
   /** Sends a request of the bridge's own, and returns the response; the client sees neither. */
   request(request: Message): Promise<Message | undefined>
-  /** Sets up a new session in place of the lost one; `false` when that is not safe. */
+  /** Sets up a new session instead of the lost one; `false` when that is not safe. */
   renewSession(lost: object): Promise<boolean>
   /** The target refused `initialize`; `true` when the older transport took it. */
   fallBackToLegacy(call: Call): Promise<boolean>

@@ -1,9 +1,9 @@
 // Browsers store at most 4,096 bytes for a name with its value.
 const CHUNK = 3_800
-// Node reads 32 KiB of headers, so a longer one came another way.
+// Node accepts 32 KiB of headers, so a longer value cannot have come in a request.
 const LONGEST_HEADER = 64 * 1024
 
-/** A value that may be longer than one cookie: it is stored in as many as it needs, up to a limit. */
+/** A value that may be longer than one cookie: it is split over several, up to a limit. */
 export class ChunkedCookie {
   private readonly names: readonly string[]
   private readonly attributes: string
@@ -35,13 +35,16 @@ export class ChunkedCookie {
     return text === '' ? undefined : text
   }
 
-  /** The values of `Set-Cookie`; undefined when the text is too long. Without `maxAge` it lasts as long as the browser. */
+  /**
+   * The values of `Set-Cookie`; undefined when the text is too long. Without `maxAge` the cookie lasts for the
+   * browser session.
+   */
   write(text: string, maxAge?: number): readonly string[] | undefined {
     if (text.length > CHUNK * this.names.length) return undefined
     const lasts = maxAge === undefined ? '' : `; Max-Age=${maxAge}`
     return this.names.map((name, index) => {
       const chunk = text.slice(index * CHUNK, (index + 1) * CHUNK)
-      // What a longer value left there would make this one unreadable.
+      // The remaining cookies of a longer earlier value would make this one unreadable.
       return chunk === '' ? this.removal(name) : `${name}=${chunk}; ${this.attributes}${lasts}`
     })
   }

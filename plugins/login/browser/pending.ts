@@ -16,12 +16,12 @@ export type Pending = z.output<typeof pending>
 
 const PURPOSE = 'pending'
 const LIFETIME = 600_000
-// People open several pages at once.
+// The most pending sign-ins of a browser: people open several pages at once.
 const MOST = 3
 
 /**
- * Sign-ins that were begun in a browser, in a sealed cookie of that browser: another replica with the same key can
- * finish one, and an answer that is put into another browser finds none there.
+ * Sign-ins that began in a browser, in a sealed cookie of that browser: another replica with the same key can finish
+ * one, and a callback that an attacker opens in another browser finds none there.
  */
 export class PendingSignIns {
   private readonly cookie: ChunkedCookie
@@ -34,15 +34,15 @@ export class PendingSignIns {
     this.cookie = new ChunkedCookie(seal.cookieName('sign-in'), secure, 2)
   }
 
-  /** The values of `Set-Cookie` after a sign-in was begun. */
+  /** The values of `Set-Cookie` at the start of a sign-in. */
   async add(request: FastifyRequest, begun: Omit<Pending, 'until'>): Promise<readonly string[]> {
     const open = await this.read(request)
     return this.write([...open, { ...begun, until: Date.now() + LIFETIME }].slice(-MOST))
   }
 
   /**
-   * The sign-in that was begun with this `state`, once, and the values of `Set-Cookie` without it. A copy of the cookie
-   * would ask the issuer again and again.
+   * Returns the sign-in with this `state`, only once, and the values of `Set-Cookie` without it. Otherwise a copy of
+   * the cookie could send requests to the issuer again and again.
    */
   async take(
     request: FastifyRequest,

@@ -8,7 +8,7 @@ import type { z } from 'zod'
 const ENCRYPTION = { alg: 'dir', enc: 'A256GCM' } as const
 const MIN_KEY_BYTES = 32
 
-/** Encrypts and authenticates what cookies hold. A value that was sealed for one purpose opens for no other. */
+/** Encrypts and authenticates the values of cookies. A value that was sealed for one purpose opens for no other. */
 export class Seal {
   private derived: { readonly from: string; readonly key: Uint8Array } | undefined
 
@@ -32,7 +32,7 @@ export class Seal {
       .encrypt(this.key)
   }
 
-  /** Undefined for what was not sealed here, was changed, has expired, or has another form. */
+  /** Returns undefined for a value that was not sealed here, was changed, has expired, or has another form. */
   async open<T>(purpose: string, text: string, form: z.ZodType<T>): Promise<T | undefined> {
     try {
       const { payload } = await jwtDecrypt(text, this.key, {
@@ -65,7 +65,7 @@ export class Seal {
   }
 }
 
-/** The key of the file, else one that lasts until the next start. */
+/** The key from the file, else a random one that lasts until the next start. */
 export function cookieKey(gateway: Gateway, written: string | undefined): Secret {
   const { log, scrubber } = gateway
   const secret = secretFrom({ file: gateway.path(written) }, { log, scrubber, check: refuseShort })

@@ -25,17 +25,17 @@ import { type BegunLogin, type Fetch, type IssuerMetadata, UpstreamError } from 
 import { basicAuthorization, insecureHttpAllowed, isInsecure, type Secret } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-/** What `redeem` compares the answer to a sign-in with. */
+/** The state of a sign-in that its callback needs. */
 const Checks = z.object({ state: z.string(), nonce: z.string(), verifier: z.string() })
 
-/** What a provider gave for an answer. */
+/** The response of the token endpoint to a code or a refresh token. */
 export interface Redeemed {
   readonly access: string
   readonly refresh?: string | undefined
   readonly id?: string | undefined
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
-  /** Those of the ID token, where there is one. */
+  /** The claims of the ID token, if the response has one. */
   readonly claims: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -54,14 +54,14 @@ interface Dependencies {
 }
 
 const METADATA_AGE = 600_000
-// After metadata could not be read again.
+// Milliseconds before the next attempt after a failed read of the metadata.
 const RETRY_AFTER = 30_000
-// In seconds, as for the `iat` of access tokens.
+// Seconds, as for the `iat` of access tokens.
 const CLOCK_TOLERANCE = 60
 
 /** The authorization code flow with PKCE at one provider. The first sign-in makes the first request to it. */
 export class CodeFlow {
-  /** Until a time of the monotonic clock. */
+  /** The time of the monotonic clock until which the metadata is valid. */
   private found: { readonly configuration: Promise<Configuration>; readonly until: number } | undefined
 
   constructor(private readonly dependencies: Dependencies) {}
@@ -85,7 +85,7 @@ export class CodeFlow {
     return { url: url.href, state: checks.state, checks: JSON.stringify(checks) }
   }
 
-  /** Redeems the code of an answer, whose `iss` and `state` are compared before anything else of it is used. */
+  /** Redeems the code of a callback. Compares `iss` and `state` before it uses any other parameter. */
   async redeem(query: string, begun: string, redirectUri: string): Promise<Redeemed> {
     const { state, nonce, verifier } = Checks.parse(JSON.parse(begun))
     const answer = new URL(redirectUri)
@@ -103,14 +103,14 @@ export class CodeFlow {
     return { ...redeemed(response), refresh: response.refresh_token ?? token }
   }
 
-  /** So that a copy of the token is worth less (RFC 7009). A provider without this endpoint has nothing to do. */
+  /** Revokes the token (RFC 7009), so that a copy of it is worth less. Does nothing without such an endpoint. */
   async revoke(token: string): Promise<void> {
     const configuration = await this.configuration()
     if (configuration.serverMetadata().revocation_endpoint === undefined) return
     await tokenRevocation(configuration, token)
   }
 
-  /** Where a person signs out of the provider, if it has such a page. */
+  /** The page at which a person signs out of the provider, if it has one. */
   async endSession(): Promise<string | undefined> {
     const configuration = await this.configuration()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined
@@ -135,7 +135,7 @@ export class CodeFlow {
     const old = this.found
     if (old !== undefined && old.until > performance.now()) return old.configuration
     const configuration = this.discover().catch((error: unknown) => {
-      // Renewals and sign-ins may still work with what was found before.
+      // Renewals and sign-ins may still work with the old metadata.
       this.found = old && { ...old, until: performance.now() + RETRY_AFTER }
       if (old === undefined) throw error
       return old.configuration
@@ -177,19 +177,19 @@ function configurationOf(
   )
   // The fetcher checks the address itself, and more strictly than https alone.
   allowInsecureRequests(configuration)
-  // An ID token is verified by its signature too, not only by where it came from.
+  // Verifies the signature of an ID token too, although it came directly from the issuer over TLS.
   enableNonRepudiationChecks(configuration)
   configuration[customFetch] = async (url, { method, headers, body, signal }) => {
     const form = body instanceof URLSearchParams || typeof body === 'string' ? { body } : {}
     const response = await fetch(url, { method, headers, signal: signal ?? null, ...form })
-    // Of a response with a challenge openid-client reads nothing else, and the error is in its body.
+    // From a response with a challenge openid-client reads only the challenge, but the error is in the body.
     response.headers.delete('www-authenticate')
     return response
   }
   return configuration
 }
 
-/** Checks what a browser is sent to, and what the sign-in depends on. */
+/** Checks the URL to which browsers are redirected, and the features that the sign-in needs. */
 function usable(server: ServerMetadata): ServerMetadata {
   const { issuer, code_challenge_methods_supported: methods } = server
   for (const field of ['authorization_endpoint', 'token_endpoint', 'end_session_endpoint'] as const) {
@@ -198,7 +198,7 @@ function usable(server: ServerMetadata): ServerMetadata {
     if (typeof url !== 'string' || !URL.canParse(url) || !isSafe(new URL(url)))
       throw unusable(issuer, `its metadata has no usable ${field}`)
   }
-  // Some large issuers support PKCE without saying so.
+  // Some large issuers support PKCE without listing it.
   if (Array.isArray(methods) && !methods.includes('S256'))
     throw unusable(issuer, 'it does not support PKCE with S256')
   return server
@@ -210,8 +210,8 @@ const isSafe = (url: URL): boolean =>
 const unusable = (issuer: string, what: string): UpstreamError =>
   new UpstreamError('SIGN_IN_UNSUPPORTED', `nobody can sign in at ${issuer}: ${what}`)
 
-// RFC 8414, 2: without this field, Basic is supported. Not by openid-client, which encodes a dash as `%2D`: many
-// issuers do not decode that.
+// RFC 8414, section 2: without this field, Basic is supported. Not used through openid-client, which encodes a dash as
+// `%2D`: many issuers do not decode that.
 function authentication(server: ServerMetadata, clientId: string, secret: Secret | undefined): ClientAuth {
   if (secret === undefined) return None()
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
@@ -231,13 +231,13 @@ function redeemed(response: TokenEndpointResponse & TokenEndpointResponseHelpers
 
 const UNKNOWN_LIFETIME = 3_600_000
 
-/** The authenticators decide whether a token is still good. This only says when a new one is needed. */
+/** When the token needs a renewal. The authenticators still decide whether it is valid. */
 function expiryOf(token: string): number {
   try {
     const { exp } = decodeJwt(token)
     if (exp !== undefined) return exp * 1000
   } catch {
-    // It is no JWT.
+    // The token is not a JWT.
   }
   return Date.now() + UNKNOWN_LIFETIME
 }

@@ -2,19 +2,19 @@ import { AuthorizationResponseError, ResponseBodyError } from 'openid-client'
 import { GatewayError, Refusal } from 'sallyport'
 import { plainCode, plainText, plainWords } from 'sallyport/toolkit'
 
-/** A sign-in that came to nothing, for a page and for the log: no code, state or token is in it. */
+/** A failed sign-in, for a page and for the log, without any code, state or token. */
 export interface Failure {
   readonly status: number
   readonly code: string
   readonly sentence: string
-  /** What somebody can do about it. */
+  /** The advice for the person. */
   readonly advice: string
   readonly retryAfter?: number | undefined
-  /** For the log alone. */
+  /** The detail, for the log only. */
   readonly cause?: string | undefined
 }
 
-export const TELL = 'If it stays so, ask the operator of this server.'
+export const CONTACT = 'If this happens again, contact the operator of this server.'
 
 export function failureOf(error: unknown, issuer: string): Failure {
   const found = causesOf(error)
@@ -22,7 +22,7 @@ export function failureOf(error: unknown, issuer: string): Failure {
   if (answer !== undefined) return refusedByIssuer(answer, issuer)
   const response = found.find((each) => each instanceof ResponseBodyError)
   if (response !== undefined) return refusedByEndpoint(response, issuer)
-  // What openid-client says of a response that it cannot read holds that response.
+  // The message of openid-client about an unreadable response quotes the response.
   const status = found.map(({ cause }) => cause).find(isResponse)?.status ?? 0
   if (status >= 500) return unavailable(issuer, `it responded ${status}`)
   const own = found.find((each) => each instanceof GatewayError)
@@ -34,13 +34,13 @@ export function failureOf(error: unknown, issuer: string): Failure {
       status: statusCode === 500 ? 502 : statusCode,
       code: code.toLowerCase(),
       sentence: message,
-      advice: TELL,
+      advice: CONTACT,
     }
   }
   return mixedUp(issuer, found)
 }
 
-/** What openid-client throws holds what was thrown below it, some levels down. */
+/** Finds the original error, which openid-client wraps several levels deep. */
 function causesOf(error: unknown): readonly Error[] {
   const found: Error[] = []
   for (let each = error; each instanceof Error && found.length < 8; each = each.cause) found.push(each)
@@ -59,8 +59,8 @@ function refusedByIssuer(answer: AuthorizationResponseError, issuer: string): Fa
     code: 'sign_in_refused',
     sentence: `${issuer} did not sign you in: ${plainText(description ?? error)} (${plainCode(error)})`,
     advice: denied
-      ? 'You may try again, or ask whether this account may be used here.'
-      : `You may try again. ${TELL}`,
+      ? 'You may try again, or ask whether this account may sign in here.'
+      : `You may try again. ${CONTACT}`,
     ...(busy && { retryAfter: 5 }),
   }
 }
@@ -75,7 +75,7 @@ function refusedByEndpoint(answer: ResponseBodyError, issuer: string): Failure {
     advice:
       error === 'invalid_client' || error === 'unauthorized_client'
         ? 'The operator of this server should check clientId, its secret, and how the client is registered there.'
-        : `You may try again. ${TELL}`,
+        : `You may try again. ${CONTACT}`,
     cause: description && plainWords(description),
   }
 }
@@ -84,31 +84,31 @@ const unavailable = (issuer: string, cause: string): Failure => ({
   status: 503,
   code: 'sign_in_unavailable',
   sentence: `${issuer} cannot be reached right now`,
-  advice: `Try again in a moment. ${TELL}`,
+  advice: `Try again in a moment. ${CONTACT}`,
   retryAfter: 5,
   cause,
 })
 
-/** More answers are being redeemed than one issuer should be asked for at once. */
+/** Too many callbacks are being redeemed at the issuer at once. */
 export const busy = (issuer: string): Failure => ({
   status: 503,
   code: 'sign_in_busy',
   sentence: `too many people are signing in at ${issuer} right now`,
-  advice: `Load this page again in a moment. ${TELL}`,
+  advice: `Load this page again in a moment. ${CONTACT}`,
   retryAfter: 1,
 })
 
-/** An answer that does not fit: of another issuer, with another nonce, for another client, or no answer at all. */
+/** A callback that does not fit: from another issuer, with another nonce, for another client, or without an answer. */
 const mixedUp = (issuer: string, found: readonly Error[]): Failure => ({
   status: 502,
   code: 'sign_in_mixed_up',
   sentence: `the answer is none of ${issuer} to this sign-in`,
-  advice: `You may try again. ${TELL}`,
-  // Their messages are fixed, but that of a syntax error, which quotes the response; what they hold is not told.
+  advice: `You may try again. ${CONTACT}`,
+  // Their messages are fixed, except those of syntax errors, which quote the response; their details are not logged.
   cause: found.map((each) => plainText(each instanceof SyntaxError ? each.name : each.message)).join(': '),
 })
 
-/** The sign-in was not begun in this browser, or too long ago, or was answered before. */
+/** The sign-in began in another browser, began too long ago, or was completed before. */
 export const unknownSignIn = (origin: string): Refusal =>
   new Refusal(
     400,

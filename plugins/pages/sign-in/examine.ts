@@ -4,7 +4,7 @@ import { redirectUri, type SignInOptions } from './options.js'
 
 const ADVICE = 'ask the operator of the provider, or take signIn out'
 
-/** Checks that people could sign in at the issuer, and says what has to be registered there. */
+/** Checks that people could sign in at the issuer, and shows which redirect URI to register there. */
 export async function examineSignIn(examination: Examination, options: SignInOptions): Promise<void> {
   const { ok, probes, path, scope } = examination
   const { issuerUrl, clientId, allowPrivateIP } = options

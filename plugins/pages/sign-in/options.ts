@@ -65,6 +65,6 @@ export type SignInOptions = z.output<typeof SignInOptions>
 
 const isInsecureUrl = (url: string): boolean => URL.canParse(url) && isInsecure(new URL(url))
 
-/** Where the issuer sends people back to, below the scope of the entry. */
+/** The redirect path, below the scope of the entry. */
 export const redirectUri = ({ resourceUrl }: SignInOptions, scope: string): string =>
   `${new URL(resourceUrl).origin}${scope}/sign-in/callback`

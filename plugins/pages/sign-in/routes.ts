@@ -1,11 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Gateway, Refusal } from 'sallyport'
-import { ConcurrencyLimit, type Html, html, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
+import {
+  ConcurrencyLimit,
+  type Html,
+  html,
+  isJsonObject,
+  type LogThrottle,
+  plainCode,
+} from 'sallyport/toolkit'
 import type { PendingSignIns } from '#plugins/login/browser/pending.js'
 import type { CodeFlow, Redeemed } from '#plugins/login/flow/code-flow.js'
-import { busy, type Failure, failureOf, unknownSignIn } from '#plugins/login/flow/failures.js'
+import { busy, CONTACT, type Failure, failureOf, unknownSignIn } from '#plugins/login/flow/failures.js'
 import { page, withPageHeaders } from '../layout.js'
-import { refusedToken, tooLarge } from './failures.js'
 import { redirectUri, type SignInOptions } from './options.js'
 import { type Sessions, sessionOf } from './sessions.js'
 
@@ -22,7 +28,7 @@ interface Dependencies {
 export class SignInRoutes {
   private readonly origin: string
   private readonly redirectUri: string
-  // Anybody can begin a sign-in and send a made-up answer to it.
+  // Any client can begin a sign-in and send a forged callback for it.
   private readonly limit = new ConcurrencyLimit()
 
   constructor(private readonly dependencies: Dependencies) {
@@ -36,10 +42,10 @@ export class SignInRoutes {
     const config = { public: true }
     http.get('/sign-in', { config }, (request, reply) => this.begin(request, reply))
     http.get('/sign-in/callback', { config }, (request, reply) => this.finish(request, reply))
-    // Asked from within, whether the registry accepts a token.
+    // An internal route, which shows whether the registry accepts a token.
     http.get('/sign-in/token', (_request, reply) => reply.code(204).send())
     const signOut = (request: FastifyRequest, reply: FastifyReply) => this.signOut(request, reply)
-    // Before the body is read: the form has none, whatever its content type says.
+    // Runs before Fastify parses the body: the form has none, whatever its content type says.
     http.post('/sign-out', { config, onRequest: signOut }, signOut)
     http.get('/signed-out', { config: { public: true, session: true } }, (request, reply) =>
       this.signedOut(request, reply),
@@ -78,7 +84,7 @@ export class SignInRoutes {
       const failure = this.failureOf(unknownSignIn(this.origin))
       return this.failed(request, reply, failure, `${this.dependencies.gateway.scope}/`)
     }
-    // A sign-in has one answer, good or bad.
+    // A sign-in has one callback, successful or not.
     reply.header('set-cookie', cookies)
     const { returnTo } = begun
     try {
@@ -94,7 +100,10 @@ export class SignInRoutes {
     }
   }
 
-  /** Asks the authenticators before there is a session, so that nobody signs in again and again for nothing. */
+  /**
+   * Runs the authenticators before it creates a session, so that a refused person is not sent to the issuer in
+   * circles.
+   */
   private async session(
     redeemed: Redeemed,
     { headers: { host } }: FastifyRequest,
@@ -117,7 +126,7 @@ export class SignInRoutes {
     const session = await sessions.read(request)
     if (session !== undefined) {
       await sessions.end(session)
-      // The session is over whatever the issuer does, so the browser does not wait.
+      // The session has ended whatever the issuer does, so the browser does not wait.
       const revoked = sessions.latest(session).then(({ refresh, access }) => flow.revoke(refresh ?? access))
       revoked.catch((error: unknown) => {
         const { code, status, cause } = this.failureOf(error)
@@ -130,7 +139,7 @@ export class SignInRoutes {
       .redirect(`${gateway.scope}/signed-out`, 303)
   }
 
-  /** Browsers without `Sec-Fetch-Site` send `Origin`; who sends neither is no page of ours. */
+  /** Browsers without `Sec-Fetch-Site` send `Origin`; a request with neither is not from our page. */
   private isOwn({ headers }: FastifyRequest): boolean {
     const site = headers['sec-fetch-site']
     return site === undefined ? headers.origin === this.origin : site === 'same-origin'
@@ -140,7 +149,7 @@ export class SignInRoutes {
     const { gateway, flow, sessions, options } = this.dependencies
     const home = `${gateway.scope}/`
     if (request.identity !== undefined) return unstored(reply).redirect(home, 303)
-    // Without its answer the page is as good, but for the link.
+    // Without the metadata the page lacks only the link.
     const endSession = await flow.endSession().catch(() => undefined)
     const view = signedOutView(sessions.signInPath(home), options.issuerUrl, endSession)
     return this.send(reply, 200, 'Signed out', view)
@@ -154,7 +163,7 @@ export class SignInRoutes {
   ): FastifyReply {
     const { gateway, sessions, throttle } = this.dependencies
     const { status, code, sentence, cause, retryAfter } = failure
-    // Anybody may send an answer to no sign-in.
+    // Any client may send a callback without a sign-in.
     const level = status === 400 ? 'debug' : 'warn'
     const extra = { reason: sentence, cause, requestId: request.id }
     throttle.write(gateway.log, level, 'nobody was signed in', { code, status }, extra)
@@ -175,7 +184,7 @@ export class SignInRoutes {
   }
 }
 
-/** The URLs of these responses have codes and states, and their cookies are for one browser. */
+/** Caches must not store these responses: their URLs have codes and states, and their cookies are for one browser. */
 const unstored = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
 
@@ -194,12 +203,12 @@ function codeIn(body: string): string {
 const LONGEST = 1_000
 
 /**
- * Where a person goes after signing in: a path of this gateway with its query, else the home page. The result is
- * written as a browser would read it, so that nothing in it is read in another way later.
+ * The page after the sign-in: a path of this gateway with its query, else the home page. The result is in the form to
+ * which a browser normalizes it, so that a browser cannot read it in another way later.
  */
 export function returnAddress(asked: unknown, origin: string, scope: string): string {
   const home = `${scope}/`
-  // Printable ASCII without a backslash, which browsers take for a slash. Everything else is escaped in a URL anyway.
+  // Printable ASCII without a backslash, which browsers read as a slash. Other characters are escaped in a URL anyway.
   if (typeof asked !== 'string' || !/^\/[\x21-\x5b\x5d-\x7e]*$/.test(asked)) return home
   if (asked.length > LONGEST || !URL.canParse(asked, origin)) return home
   const { origin: named, pathname, search } = new URL(asked, origin)
@@ -208,7 +217,7 @@ export function returnAddress(asked: unknown, origin: string, scope: string): st
   return isOwn && !CIRCLES.test(pathname.slice(scope.length)) ? pathname + search : home
 }
 
-// The pages of signing in themselves, also with an escape in their name.
+// The sign-in pages themselves, also with an escape in their name.
 const CIRCLES = /^\/(?:sign-in|sign-out|signed-out|[^/]*%[^/]*)(?:\/|$)/
 
 const failureView = (
@@ -231,3 +240,27 @@ ${
   html`<p>You may still be signed in at ${issuer}: <a href="${endSession}" rel="noreferrer">sign out there too</a>.</p>`
 }
 <p><a href="${again}">Sign in</a></p>`
+
+const refusedToken = (status: number, code: string, issuer: string): Failure => ({
+  status: status === 503 ? 503 : 403,
+  code: 'token_refused',
+  sentence: `${issuer} signed you in, but the registry does not accept the token that it gave: ${plainCode(code)}`,
+  advice: ADVICE[code] ?? ADVICE['invalid_token'] ?? CONTACT,
+  ...(status === 503 && { retryAfter: 5 }),
+})
+
+const ADVICE: Readonly<Record<string, string>> = {
+  invalid_token:
+    'The operator of this registry finds the cause in its log. Often the issuer has to be told to give this client tokens for the audience of the registry.',
+  insufficient_scope:
+    'The token lacks a scope that the registry needs. The operator of this registry adds it to the scopes of signIn, and allows it to the client at the issuer.',
+  authentication_unavailable: 'The token cannot be checked right now. Try again in a moment.',
+  authentication_busy: 'Too many tokens are being checked right now. Try again in a moment.',
+}
+
+const tooLarge = (issuer: string): Failure => ({
+  status: 502,
+  code: 'session_too_large',
+  sentence: `the tokens of ${issuer} are too large for cookies`,
+  advice: 'The operator of this registry asks for fewer claims or groups in the token, or for fewer scopes.',
+})

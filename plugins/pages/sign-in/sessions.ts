@@ -36,16 +36,16 @@ export const sessionOf = ({ access, refresh, expiresAt, claims }: Redeemed): Tok
 const isName = (claim: unknown): claim is string => typeof claim === 'string' && claim.trim() !== ''
 
 const PURPOSE = 'session'
-// As many as leave room for other cookies in the 32 KiB that Node reads.
+// The most cookies of a session: they leave room for others in the 32 KiB of headers that Node accepts.
 const CHUNKS = 4
-// A request takes a moment to be handled.
+// Milliseconds before the expiry: handling a request takes a moment.
 const MARGIN = 5_000
-// The browser sends the old cookie with the requests that it began before it got the new one.
+// Milliseconds: a browser sends the old cookie with requests that it began before it got the new one.
 const REMEMBERED = 60_000
-// Unused for longer, a session with a refresh token has ended.
+// Milliseconds after which an unused session with a refresh token ends.
 const LONGEST_UNUSED = 30 * 24 * 3_600_000
 
-/** Renewals of a moment ago, by a digest of the access token. */
+/** Recent renewals, by a digest of the access token. */
 type Renewals = ExpiringMap<Promise<Tokens | undefined>>
 export const openRenewals = (): Renewals => new ExpiringMap(1_000)
 
@@ -61,7 +61,7 @@ interface Dependencies {
   readonly throttle: LogThrottle
 }
 
-/** Sessions in sealed cookies: nothing of them is stored but that they have ended. */
+/** Sessions in sealed cookies: the gateway stores only which sessions have ended. */
 export class Sessions implements BrowserSession {
   readonly signOutPath: string
   private readonly cookie: ChunkedCookie
@@ -87,7 +87,7 @@ export class Sessions implements BrowserSession {
     return `${this.dependencies.scope}/sign-in?return=${encodeURIComponent(returnTo.toWellFormed())}`
   }
 
-  /** The session of a request, whether its token has expired or not. */
+  /** Returns the session of a request, whether its token has expired or not. */
   async read(request: FastifyRequest): Promise<Tokens | undefined> {
     const sealed = this.cookie.read(request.headers.cookie)
     return sealed === undefined ? undefined : this.dependencies.seal.open(PURPOSE, sealed, tokens)
@@ -104,25 +104,25 @@ export class Sessions implements BrowserSession {
   }
 
   /**
-   * From now on no copy of a cookie of the session opens anything, also of one that a renewal under way would set.
-   * Settles when all replicas know.
+   * Ends the session: no copy of its cookies opens anything from now on, also no cookie of a renewal that is still
+   * running. Settles when all replicas know.
    */
   end(session: Tokens): Promise<void> {
-    // A cookie of another replica may be on its way at this moment.
+    // Another replica may be sending a new cookie at this moment.
     const longest = session.refresh === undefined ? 0 : Date.now() + LONGEST_UNUSED + REMEMBERED
     return this.dependencies.ended.add(session.id, Math.max(session.until, longest))
   }
 
-  /** The tokens that a session has once the renewal that may be under way is done. */
+  /** Returns the tokens of a session, after any running renewal. */
   async latest(session: Tokens): Promise<Tokens> {
     const { renewals } = this.dependencies
     return (await renewals.get(digestOf(session.access))?.catch(() => undefined)) ?? session
   }
 
-  /** What the response to a request sets, after a token was renewed. */
+  /** The cookies that the response sets after a renewal. */
   changed(request: FastifyRequest): readonly string[] | undefined {
     const session = this.people.get(request)
-    // It may have ended while the response was made.
+    // The session may have ended while the handler made the response.
     const hasEnded = session !== undefined && this.dependencies.ended.hasHere(session.id)
     return hasEnded ? undefined : this.changes.get(request)
   }
@@ -136,7 +136,7 @@ export class Sessions implements BrowserSession {
   }
 
   private async renewed(old: Tokens, request: FastifyRequest): Promise<Tokens | undefined> {
-    // Without a refresh token a session lasts to the end of its token.
+    // Without a refresh token a session ends with its token.
     if (old.refresh === undefined) return old.until > Date.now() ? old : undefined
     try {
       const session = await this.renewal(old)
@@ -150,9 +150,12 @@ export class Sessions implements BrowserSession {
     }
   }
 
-  /** One at a time for a session: many issuers take a refresh token once, and end the session at a second use. */
+  /**
+   * One renewal at a time for a session: many issuers accept a refresh token once, and end the session at a second
+   * use.
+   */
   private renewal(old: Tokens): Promise<Tokens | undefined> {
-    // Not the refresh token: some issuers give the same one again.
+    // Keyed by the access token, since some issuers return the same refresh token again.
     const key = digestOf(old.access)
     const { renewals } = this.dependencies
     const begun = renewals.get(key)
@@ -170,7 +173,7 @@ export class Sessions implements BrowserSession {
       return { ...old, access, refresh, until: expiresAt }
     } catch (error) {
       const { sentence, status, code, cause } = failureOf(error, issuerUrl)
-      // Any other refusal is a matter of the client or the moment, and the refresh token may be good again.
+      // Any other refusal concerns the client or passes by itself, and the refresh token may still be valid.
       const over = error instanceof ResponseBodyError && error.error === 'invalid_grant'
       const extra = { reason: sentence, cause }
       const message = 'a session could not be renewed'
@@ -182,22 +185,25 @@ export class Sessions implements BrowserSession {
   }
 }
 
-/** Sessions that were signed out, of this process; a list that takes the place of this one knows them too. */
+/** Sessions that people ended in this process; the list after a reload shares them. */
 export const endedHere = (): ExpiringMap<true> => new ExpiringMap<true>(100_000)
 
 interface EndedDependencies {
   readonly here: ExpiringMap<true>
-  /** Where all replicas find them, if the list has one. */
+  /** The state store that all replicas share, if the list has one. */
   readonly store: () => StateStore | undefined
   readonly log: Log
   readonly throttle: LogThrottle
 }
 
-/** Remembers who signed out, for as long as a copy of a cookie of theirs could be used. */
+/** Remembers ended sessions for as long as a copy of a cookie could be used. */
 export class EndedSessions {
   constructor(private readonly dependencies: EndedDependencies) {}
 
-  /** At once in this process. The store follows, and what fails there is logged: the browser has lost its cookie in any case. */
+  /**
+   * Takes effect at once in this process, then in the store, whose failures are logged: the browser loses its cookie
+   * anyway.
+   */
   async add(id: string, until: number): Promise<void> {
     const { here, store, log, throttle } = this.dependencies
     here.set(id, true, until)
@@ -209,12 +215,12 @@ export class EndedSessions {
     }
   }
 
-  /** As far as this process knows. */
+  /** Whether the session has ended, as far as this process knows. */
   hasHere(id: string): boolean {
     return this.dependencies.here.get(id) === true
   }
 
-  /** Throws when the store cannot be asked: whether a session has ended is not guessed. */
+  /** Throws when the store is unreachable: the gateway does not guess whether a session has ended. */
   async has(id: string): Promise<boolean> {
     if (this.hasHere(id)) return true
     try {
@@ -226,5 +232,5 @@ export class EndedSessions {
   }
 }
 
-// Random, so no other plugin that stores there has the same.
+// A random prefix, which no other plugin in the same store has.
 const keyOf = (id: string): string => `signed-out:${id}`

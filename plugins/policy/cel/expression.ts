@@ -2,17 +2,17 @@ import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js'
 import type { Identity, McpCall, McpSubject } from 'sallyport'
 import { globOf, matchesGlob } from 'sallyport/toolkit'
 
-/** What an expression is about. */
+/** The variables of an expression. */
 export interface Input {
   readonly identity: Identity | undefined
   readonly call: Pick<McpCall, 'method' | 'kind'>
   readonly subject: McpSubject | undefined
 }
 
-/** Whether an expression is true for a call, or why it could not be found out. */
+/** Whether an expression is true for a call, or why it has no result. */
 export type Expression = (input: Input) => boolean | { readonly failure: string }
 
-// What an operator writes by hand. An expression of a hundred nested loops is none.
+// Enough for an expression that an operator writes by hand, and too little for a hundred nested loops.
 const LIMITS = {
   maxAstNodes: 1_000,
   maxDepth: 50,
@@ -21,27 +21,30 @@ const LIMITS = {
   maxCallArguments: 8,
 }
 
-// With them an expression of a line could take minutes, or all memory, for one name.
+// With these functions an expression of one line could take minutes, or all memory, for one name.
 const REFUSED = new Map([
   [
     'matches',
-    '`matches` is not offered, since a regular expression can take hours for the name that a caller sends; write glob(text, pattern)',
+    '`matches` is not supported, since a regular expression can take hours for a name that a caller sends; write glob(text, pattern)',
   ],
   [
     'split',
-    '`split` is not offered, since a name could become any number of texts; write glob(text, pattern)',
+    '`split` is not supported, since a name could become any number of texts; write glob(text, pattern)',
   ],
   [
     'join',
-    '`join` is not offered, since its text could have any length; compare the values of the list one by one',
+    '`join` is not supported, since its text could have any length; compare the values of the list one by one',
   ],
-  ['bind', '`cel.bind` is not offered, since a text could grow with each; write its value where it is used'],
+  [
+    'bind',
+    '`cel.bind` is not supported, since a text could grow with each use; write the value where it is used',
+  ],
 ])
 const LOOPS = new Set(['all', 'exists', 'exists_one', 'map', 'filter'])
 const LOOP_IN_LOOP =
   '`all`, `exists`, `exists_one`, `map` and `filter` cannot be used on or in one another, since their times multiply; write two with && or ||, or `in`'
 
-/** The expression of a text, or what is wrong with it and where. */
+/** The expression of a text, or the fault in it and its position. */
 export function parseExpression(text: string): Expression | { readonly fault: string } {
   try {
     const parsed = environment().parse(text)
@@ -50,7 +53,7 @@ export function parseExpression(text: string): Expression | { readonly fault: st
     const { valid, type, error } = parsed.check()
     if (!valid) return { fault: `${error?.summary}${columnOf(error?.range)}` }
     if (type !== 'bool')
-      return { fault: `expected true or false as its result, and it has ${type}; compare with ==` }
+      return { fault: `expected true or false as the result, but the type is ${type}; compare with ==` }
     return (input) => resultOf(parsed, input)
   } catch (error) {
     if (!(error instanceof ParseError)) throw error
@@ -82,18 +85,18 @@ function resultOf(
       call: { method, kind },
       subject: { kind: subject?.kind ?? '', name: subject?.name ?? '' },
     })
-    return typeof result === 'boolean' ? result : { failure: 'it is neither true nor false' }
+    return typeof result === 'boolean' ? result : { failure: 'the result is neither true nor false' }
   } catch (error) {
-    // Its summary may quote a value.
+    // The code only: the summary of the error may quote a value.
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    return { failure: `it fails (${code.replaceAll('_', ' ')})` }
+    return { failure: `the expression fails (${code.replaceAll('_', ' ')})` }
   }
 }
 
 const columnOf = (range: { readonly start: number } | undefined): string =>
   range === undefined ? '' : `, at character ${range.start + 1}`
 
-/** What in an expression could take a time that no limit bounds. */
+/** The first part of an expression that could take an unbounded time. */
 function tooSlow(node: unknown, isInLoop = false): string | undefined {
   if (Array.isArray(node)) {
     for (const each of node) {

@@ -9,7 +9,7 @@ export interface Expressions {
   readonly deny: Expression | undefined
 }
 
-// An expression may look through a name for each value of a list, and join it a hundred times.
+// An expression may search a name for each value of a list, and concatenate it a hundred times.
 const LONGEST_NAME = 256
 
 const ALLOWED: Allowed = { allowed: true }
@@ -29,7 +29,7 @@ export function judge(expressions: Expressions, { identity, call, subject }: Pol
   return firstDenial(expressions, names.map(inputOf), othersOf(subject, names).map(inputOf)) ?? ALLOWED
 }
 
-/** By what would be called with it. */
+/** Judges the call that would use the listed tool, prompt or resource. */
 export function shows(
   expressions: Expressions,
   identity: Input['identity'],
@@ -42,7 +42,7 @@ export function shows(
   return judge(expressions, { identity, call, subject, request }).allowed
 }
 
-/** What `allow` has to hold for, and what `deny` alone is asked about. */
+/** `allow` has to be true for all `inputs`; `deny` must be false for these and for the `others`. */
 function firstDenial(
   { allow, deny }: Expressions,
   inputs: readonly Input[],
@@ -59,21 +59,21 @@ function firstDenial(
   return undefined
 }
 
-/** All names that a server could look it up by. */
+/** All names by which a server could look up the subject. */
 function namesOf({ kind, name }: McpSubject): readonly string[] | undefined {
   if (name.length > LONGEST_NAME) return undefined
   if (kind !== 'resource') return [name]
   const spellings = spellingsOf(name)
   if (spellings === undefined) return undefined
   const names = CUTS.flatMap((cut) => Array.from(spellings, cut))
-  // A URL library counts an empty segment that many servers leave out before they resolve dots. Where there are no dots,
-  // an expression that allows one such name need not allow the other.
+  // A URL library counts an empty segment; many servers remove it before they resolve dots. Without dots both name one
+  // resource, so an expression that allows one such name need not allow the other.
   return [...new Set([...names, ...(names.some(hasDots) ? names.map(resolvedPath) : [])])]
 }
 
 const hasDots = (name: string): boolean => /(?:^|[/\\])\.{1,2}(?:[/\\?#]|$)/.test(name)
 
-/** With the host that a server asks in the end, and the path that it looks up, where a URI writes them otherwise. */
+/** The names with the plain host that a server would contact, and the plain path that it would look up. */
 function othersOf(subject: McpSubject | undefined, names: readonly string[]): readonly string[] {
   if (subject?.kind !== 'resource') return []
   const hosted = [...names, ...names.map(withHost)]

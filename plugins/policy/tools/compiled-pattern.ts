@@ -2,16 +2,16 @@ import type { Denial, McpSubject } from 'sallyport'
 import type { Rule } from './options.js'
 import { type ParsedPattern, parsePattern } from './parse-pattern.js'
 
-/** One pattern of a rule, with what is answered when it decides. */
+/** One pattern of a rule, with its denial for the case that it decides. */
 export type CompiledPattern = ParsedPattern & {
   /** The index of its rule. */
   readonly rule: number
   readonly isAllow: boolean
-  /** As it is written. */
+  /** The pattern as the operator wrote it. */
   readonly text: string
-  /** Its path in the options. */
+  /** The path of the pattern in the options. */
   readonly path: string
-  /** Both, as an operator finds it. */
+  /** Path and text, so that an operator finds the pattern. */
   readonly place: string
   readonly denial: Denial
 }
@@ -23,7 +23,7 @@ export const compilePatterns = (rules: readonly Rule[]): readonly CompiledPatter
     const key = rule.allow === undefined ? 'deny' : 'allow'
     return (rule[key] ?? []).flatMap((text, position): readonly CompiledPattern[] => {
       const parsed = parsePattern(text)
-      // Options refuse these.
+      // The options have refused these already.
       if (typeof parsed === 'string') return []
       const path = `rules[${index}].${key}[${position}]`
       const place = `${path} ${JSON.stringify(text)}`

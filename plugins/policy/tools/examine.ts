@@ -6,7 +6,7 @@ import { Rules } from './rules.js'
 
 const CHECK = 'lists'
 
-/** Compares the rules with what the target lists, and names patterns that match nothing there. */
+/** Compares the rules with the lists of the target, and reports patterns that match nothing there. */
 export async function examineRules(examination: Examination, rules: readonly Rule[]): Promise<void> {
   const { around, probes, ok, warning } = examination
   const target = around.find((facts) => facts.target !== undefined)?.target
@@ -16,11 +16,11 @@ export async function examineRules(examination: Examination, rules: readonly Rul
     const bearer = around.find((facts) => facts.bearer !== undefined)?.bearer?.()
     const lists = await probes.lists(url, { ...tls, bearer })
     if (lists === undefined)
-      return ok(CHECK, 'not compared: the target needs a credential that is not known here')
-    if (!lists.complete) return ok(CHECK, 'not compared: the target lists more than is read here')
+      return ok(CHECK, 'not compared: the target needs a credential that this command does not have')
+    if (!lists.complete) return ok(CHECK, 'not compared: the target lists more than this command reads')
     report(examination, rules, lists.listed)
   } catch (error) {
-    warning(CHECK, 'LISTS_UNREAD', `not compared: ${messageOf(error)}`, 'see what is found about the target')
+    warning(CHECK, 'LISTS_UNREAD', `not compared: ${messageOf(error)}`, 'see the findings about the target')
   }
 }
 
@@ -38,16 +38,16 @@ function report(
     const meant = nearestTo(glob, kind === 'resource' ? namesOf('resource', 'template') : namesOf(kind))
     const advice =
       meant === undefined ? 'correct it, or leave it out' : `did you mean ${JSON.stringify(meant)}?`
-    const detail = `it matches no ${kind} of the target`
-    // A second finding with the same check would be dropped.
+    const detail = `the pattern matches no ${kind} of the target`
+    // The check has the pattern in its name: a second finding with the same check would be dropped.
     warning(`rules[${rule}] ${JSON.stringify(text)}`, 'PATTERN_UNMATCHED', detail, advice)
   }
   const count = (kind: ListedSubject['kind']): string => `${namesOf(kind).length} ${kind}s`
   const counted = [count('tool'), count('prompt'), count('resource')].join(', ')
-  if (unmatched.length === 0) ok(CHECK, `every pattern matches something of the target: ${counted}`)
+  if (unmatched.length === 0) ok(CHECK, `every pattern matches at least one name of the target: ${counted}`)
 }
 
-/** Of a pattern with a star what is before it is compared with the beginnings of names. */
+/** Compares the text of a pattern, up to its first star, with the beginnings of names. */
 function nearestTo([begun, ...rest]: Glob, known: readonly string[]): string | undefined {
   if (rest.length === 0) return nearest(begun, known)
   const beginnings = new Map(known.map((each) => [each.slice(0, begun.length + 1), each]))

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { refuseWithoutValue } from '../without-value.js'
 import { parsePattern } from './parse-pattern.js'
 
-/** A rule as it is written. */
+/** A rule as the operator writes it. */
 export interface Rule {
   readonly allow?: readonly string[] | undefined
   readonly deny?: readonly string[] | undefined
@@ -16,8 +16,7 @@ const EXPECTED_SCOPES =
   'expected a list with at least one scope, each printable and without spaces, quotes and backslashes'
 const EXPECTED_RULES =
   'expected a list with at least one rule, such as { allow: ["search_*"] }; without the plugin everything is allowed'
-const EXPECTED_RULE =
-  'expected one of `allow` and `deny`: write what else to allow or deny as a rule of its own'
+const EXPECTED_RULE = 'expected one of `allow` and `deny`: write a separate rule for each'
 
 const pattern = z.string({ error: 'expected a pattern' }).superRefine((text, context) => {
   const parsed = parsePattern(text)
@@ -28,16 +27,20 @@ const patterns = () => z.array(pattern, { error: EXPECTED_PATTERNS }).min(1, EXP
 
 const rule = z
   .strictObject({
-    allow: patterns().optional().describe('what may be used: patterns of tools, `prompt:` and `resource:`'),
-    deny: patterns().optional().describe('what may not be used, whatever other rules allow'),
+    allow: patterns()
+      .optional()
+      .describe('patterns of the tools, `prompt:` and `resource:` that callers may use'),
+    deny: patterns()
+      .optional()
+      .describe('patterns of those that callers may not use, also when another rule allows them'),
     when: claimCondition()
       .optional()
-      .describe('only for callers with these claims: a value, or a list of which one is enough'),
+      .describe('only for callers with these claims: a value, or a list of values of which one has to match'),
     scopes: z
       .array(scopeToken(EXPECTED_SCOPES), { error: EXPECTED_SCOPES })
       .min(1, EXPECTED_SCOPES)
       .optional()
-      .describe('allows only with all of these scopes; the caller is told which'),
+      .describe('allows only with all of these scopes; the response names them to the caller'),
   })
   .superRefine((written, context) => {
     const refuse = (message: string, path: string[] = []): void =>

@@ -7,7 +7,7 @@ export type ParsedPattern =
   | { readonly kind: 'tool' | 'prompt'; readonly glob: Glob }
   | { readonly kind: 'resource'; readonly glob: Glob; readonly uri: UriPattern }
 
-/** A pattern, or what is wrong with it. */
+/** The parsed pattern, or a message about its fault. */
 export function parsePattern(text: string): ParsedPattern | string {
   const [, prefix] = /^(tool|prompt|resource):/.exec(text) ?? []
   const kind = (prefix ?? 'tool') as McpSubject['kind']

@@ -2,17 +2,17 @@ import { type Glob, matchesGlob } from 'sallyport/toolkit'
 import type { CompiledPattern } from './compiled-pattern.js'
 import type { UriReadings } from './uri.js'
 
-/** For each rule how it stands for a caller. */
-export type Standing = Uint8Array
+/** The state of each rule for a caller, by the index of the rule. */
+export type RuleStates = Uint8Array
 
 /** Finds the patterns that match, among those of one kind that all allow or all deny. */
 export interface PatternIndex<Name> {
-  /** One whose rule stands so for the caller. */
-  first(name: Name, standing: Standing, wanted: number): CompiledPattern | undefined
+  /** A matching pattern whose rule has this state for the caller. */
+  first(name: Name, states: RuleStates, state: number): CompiledPattern | undefined
   all(name: Name): readonly CompiledPattern[]
 }
 
-/** Patterns by the text that a name has at one of its ends. These texts have few lengths. */
+/** Patterns by the text that a name begins or ends with. These texts have few different lengths. */
 class Affixes {
   private readonly patterns = new Map<string, CompiledPattern[]>()
   private readonly lengths: number[] = []
@@ -24,9 +24,9 @@ class Affixes {
     if (!this.lengths.includes(affix.length)) this.lengths.push(affix.length)
   }
 
-  first(name: string, standing: Standing, wanted: number): CompiledPattern | undefined {
+  first(name: string, states: RuleStates, state: number): CompiledPattern | undefined {
     for (const length of this.lengths) {
-      const found = standingSo(this.at(name, length), standing, wanted)
+      const found = withState(this.at(name, length), states, state)
       if (found !== undefined) return found
     }
     return undefined
@@ -43,7 +43,9 @@ class Affixes {
 
 type Entry = readonly [glob: Glob, pattern: CompiledPattern]
 
-/** Tools and prompts: with a hundred rules a judgement takes 0.5 µs, and 4 µs where each pattern is tried. */
+/**
+ * Patterns of tools and prompts. With a hundred rules a judgement takes 0.5 µs; trying each pattern would take 4 µs.
+ */
 export class NameIndex implements PatternIndex<string> {
   private readonly exact = new Map<string, CompiledPattern[]>()
   /** Most patterns have their only star at the end, or at the start. */
@@ -61,14 +63,14 @@ export class NameIndex implements PatternIndex<string> {
     }
   }
 
-  first(name: string, standing: Standing, wanted: number): CompiledPattern | undefined {
+  first(name: string, states: RuleStates, state: number): CompiledPattern | undefined {
     const found =
-      standingSo(this.exact.get(name), standing, wanted) ??
-      this.prefixed.first(name, standing, wanted) ??
-      this.suffixed.first(name, standing, wanted)
+      withState(this.exact.get(name), states, state) ??
+      this.prefixed.first(name, states, state) ??
+      this.suffixed.first(name, states, state)
     if (found !== undefined) return found
     for (const [glob, pattern] of this.others)
-      if (standing[pattern.rule] === wanted && matchesGlob(glob, name)) return pattern
+      if (states[pattern.rule] === state && matchesGlob(glob, name)) return pattern
     return undefined
   }
 
@@ -85,17 +87,17 @@ function append(map: Map<string, CompiledPattern[]>, key: string, pattern: Compi
   else same.push(pattern)
 }
 
-function standingSo(
+function withState(
   patterns: readonly CompiledPattern[] | undefined,
-  standing: Standing,
-  wanted: number,
+  states: RuleStates,
+  state: number,
 ): CompiledPattern | undefined {
   if (patterns !== undefined)
-    for (const pattern of patterns) if (standing[pattern.rule] === wanted) return pattern
+    for (const pattern of patterns) if (states[pattern.rule] === state) return pattern
   return undefined
 }
 
-/** Resources, and templates of them, that are denied. */
+/** Patterns of resources and templates that a rule denies. */
 export class DeniedUris implements PatternIndex<UriReadings> {
   private readonly forms: NameIndex
 
@@ -107,9 +109,9 @@ export class DeniedUris implements PatternIndex<UriReadings> {
     )
   }
 
-  first({ denied }: UriReadings, standing: Standing, wanted: number): CompiledPattern | undefined {
+  first({ denied }: UriReadings, states: RuleStates, state: number): CompiledPattern | undefined {
     for (const text of denied) {
-      const found = this.forms.first(text, standing, wanted)
+      const found = this.forms.first(text, states, state)
       if (found !== undefined) return found
     }
     return undefined
@@ -121,7 +123,7 @@ export class DeniedUris implements PatternIndex<UriReadings> {
   }
 }
 
-/** Resources, and templates of them, that are allowed. */
+/** Patterns of resources and templates that a rule allows. */
 export class AllowedUris implements PatternIndex<UriReadings> {
   private readonly written: NameIndex
 
@@ -133,15 +135,15 @@ export class AllowedUris implements PatternIndex<UriReadings> {
     )
   }
 
-  first(uri: UriReadings, standing: Standing, wanted: number): CompiledPattern | undefined {
-    return this.near(uri).find((pattern) => standing[pattern.rule] === wanted && allows(pattern, uri))
+  first(uri: UriReadings, states: RuleStates, state: number): CompiledPattern | undefined {
+    return this.candidates(uri).find((pattern) => states[pattern.rule] === state && allows(pattern, uri))
   }
 
   all(uri: UriReadings): readonly CompiledPattern[] {
-    return this.near(uri).filter((pattern) => allows(pattern, uri))
+    return this.candidates(uri).filter((pattern) => allows(pattern, uri))
   }
 
-  private near({ written: [name, ...more] }: UriReadings): readonly CompiledPattern[] {
+  private candidates({ written: [name, ...more] }: UriReadings): readonly CompiledPattern[] {
     return more.length === 0 ? this.written.all(name) : this.patterns
   }
 }

@@ -3,17 +3,17 @@ import { matchesClaims } from 'sallyport/toolkit'
 import { namesSomething } from '../methods.js'
 import { type CompiledPattern, compilePatterns, notAllowed } from './compiled-pattern.js'
 import type { Rule } from './options.js'
-import { AllowedUris, DeniedUris, NameIndex, type PatternIndex, type Standing } from './pattern-index.js'
+import { AllowedUris, DeniedUris, NameIndex, type PatternIndex, type RuleStates } from './pattern-index.js'
 import { readingsOf, templateReadingsOf, type UriReadings } from './uri.js'
 
-/** How a rule stands for a caller. */
+// The states of a rule for a caller.
 const IGNORED = 0
 const COUNTS = 1
-/** It would allow with more scopes. */
+/** The rule would allow a token with more scopes. */
 const LACKS_SCOPE = 2
 
 /** The patterns of one kind. */
-interface Sides<Name> {
+interface KindPatterns<Name> {
   readonly deny: PatternIndex<Name>
   readonly allow: PatternIndex<Name>
 }
@@ -45,15 +45,15 @@ const UNCLEAR_URI: Denial = {
 /** Whether there are scopes that callers of a provider could get. */
 export type HasScopes = (identity: Identity) => boolean
 
-/** The rules of one entry, ready to be asked. */
+/** The compiled rules of one entry. */
 export class Rules {
   private readonly allowsOthers: boolean
-  private readonly tools: Sides<string>
-  private readonly prompts: Sides<string>
+  private readonly tools: KindPatterns<string>
+  private readonly prompts: KindPatterns<string>
   /** `undefined` when no rule is about resources. */
-  private readonly resources: Sides<UriReadings> | undefined
-  private readonly forNobody: Standing
-  private readonly remembered = new WeakMap<Identity, Standing>()
+  private readonly resources: KindPatterns<UriReadings> | undefined
+  private readonly statesWithoutCaller: RuleStates
+  private readonly cached = new WeakMap<Identity, RuleStates>()
 
   constructor(
     readonly rules: readonly Rule[],
@@ -72,7 +72,7 @@ export class Rules {
           (allowed) => new AllowedUris(allowed),
         )
       : undefined
-    this.forNobody = this.newStanding(undefined)
+    this.statesWithoutCaller = this.newStates(undefined)
   }
 
   judge(identity: Identity | undefined, { method }: McpCall, subject: McpSubject | undefined): Judgement {
@@ -82,67 +82,68 @@ export class Rules {
     return isNamed ? UNNAMED : ALLOWED
   }
 
-  /** Whether it is allowed, or lacks nothing but a scope. */
+  /** Whether the caller may use the listed name, or lacks only a scope for it. */
   shows(identity: Identity | undefined, listed: ListedSubject): boolean {
     const judgement = this.judgeSubject(identity, listed)
     return judgement.allowed || judgement.scopes !== undefined
   }
 
-  /** The patterns that match, whoever asks; `undefined` for a URI that no rule can judge. */
+  /** The patterns that match, for any caller; `undefined` for a URI that no rule can judge. */
   patternsFor({ kind, name }: ListedSubject): readonly CompiledPattern[] | undefined {
-    if (kind === 'tool' || kind === 'prompt') return allOf(this.sidesOf(kind), name)
+    if (kind === 'tool' || kind === 'prompt') return allOf(this.patternsOfKind(kind), name)
     if (this.resources === undefined) return []
     const uri = readings(kind, name)
     return uri && allOf(this.resources, uri)
   }
 
   private judgeSubject(identity: Identity | undefined, { kind, name }: ListedSubject): Judgement {
-    if (kind === 'tool' || kind === 'prompt') return this.decide(this.sidesOf(kind), name, identity, kind)
+    if (kind === 'tool' || kind === 'prompt')
+      return this.decide(this.patternsOfKind(kind), name, identity, kind)
     if (this.resources === undefined) return this.allowsOthers ? ALLOWED : NO_RULE.resource
     const uri = readings(kind, name)
     return uri === undefined ? UNCLEAR_URI : this.decide(this.resources, uri, identity, 'resource')
   }
 
-  private sidesOf(kind: 'tool' | 'prompt'): Sides<string> {
+  private patternsOfKind(kind: 'tool' | 'prompt'): KindPatterns<string> {
     return kind === 'tool' ? this.tools : this.prompts
   }
 
   private decide<Name>(
-    { deny, allow }: Sides<Name>,
+    { deny, allow }: KindPatterns<Name>,
     name: Name,
     identity: Identity | undefined,
     kind: McpSubject['kind'],
   ): Judgement {
-    const standing = this.standingOf(identity)
-    const denied = deny.first(name, standing, COUNTS)
+    const states = this.statesFor(identity)
+    const denied = deny.first(name, states, COUNTS)
     if (denied !== undefined) return denied.denial
-    if (this.allowsOthers || allow.first(name, standing, COUNTS) !== undefined) return ALLOWED
-    if (allow.first(name, standing, LACKS_SCOPE) === undefined) return NO_RULE[kind]
-    return this.nearest(allow.all(name), identity, standing)?.denial ?? NO_RULE[kind]
+    if (this.allowsOthers || allow.first(name, states, COUNTS) !== undefined) return ALLOWED
+    if (allow.first(name, states, LACKS_SCOPE) === undefined) return NO_RULE[kind]
+    return this.nearest(allow.all(name), identity, states)?.denial ?? NO_RULE[kind]
   }
 
-  /** Of those that lack a scope the first that lacks fewest: nobody is sent for more than it takes. */
+  /** The first of the rules that lack the fewest scopes, so that a client requests no more scopes than it needs. */
   private nearest(
     patterns: readonly CompiledPattern[],
     identity: Identity | undefined,
-    standing: Standing,
+    states: RuleStates,
   ): CompiledPattern | undefined {
     return patterns
-      .filter(({ rule }) => standing[rule] === LACKS_SCOPE)
+      .filter(({ rule }) => states[rule] === LACKS_SCOPE)
       .map((pattern) => ({ pattern, missing: missingScopes(this.rules[pattern.rule], identity).length }))
       .toSorted((one, other) => one.missing - other.missing)[0]?.pattern
   }
 
-  private standingOf(identity: Identity | undefined): Standing {
-    if (identity === undefined) return this.forNobody
-    const known = this.remembered.get(identity)
+  private statesFor(identity: Identity | undefined): RuleStates {
+    if (identity === undefined) return this.statesWithoutCaller
+    const known = this.cached.get(identity)
     if (known !== undefined) return known
-    const standing = this.newStanding(identity)
-    this.remembered.set(identity, standing)
-    return standing
+    const states = this.newStates(identity)
+    this.cached.set(identity, states)
+    return states
   }
 
-  private newStanding(identity: Identity | undefined): Standing {
+  private newStates(identity: Identity | undefined): RuleStates {
     return Uint8Array.from(this.rules, (rule) => {
       if (rule.when !== undefined && !matchesClaims(rule.when, identity)) return IGNORED
       if (missingScopes(rule, identity).length === 0) return COUNTS
@@ -167,7 +168,7 @@ function splitBy<Name>(
   kind: McpSubject['kind'],
   deny: (patterns: readonly CompiledPattern[]) => PatternIndex<Name>,
   allow: (patterns: readonly CompiledPattern[]) => PatternIndex<Name>,
-): Sides<Name> {
+): KindPatterns<Name> {
   const own = patterns.filter((pattern) => pattern.kind === kind)
   return {
     deny: deny(own.filter(({ isAllow }) => !isAllow)),
@@ -175,7 +176,7 @@ function splitBy<Name>(
   }
 }
 
-const allOf = <Name>({ deny, allow }: Sides<Name>, name: Name): readonly CompiledPattern[] => [
+const allOf = <Name>({ deny, allow }: KindPatterns<Name>, name: Name): readonly CompiledPattern[] => [
   ...deny.all(name),
   ...allow.all(name),
 ]

@@ -1,18 +1,18 @@
 import { broadest, type Glob, globOf, overlap } from 'sallyport/toolkit'
 import { CUTS, type Cut, LONGEST_URI, resolved, spellingsOf, withHost } from '../spellings.js'
 
-/** A URI, or a template of URIs, in every form that a server could read it in. */
+/** A URI, or a template of URIs, in every form in which a server could read it. */
 export interface UriReadings {
   readonly written: Glob
   /** As it is, without its fragment, and without its query: a server may leave out either. */
   readonly stages: readonly (readonly Glob[])[]
-  /** What a deny pattern has to match one of. */
+  /** A deny pattern that matches one of these matches the URI. */
   readonly denied: readonly string[]
 }
 
 const SLASH = 0x2f
 
-// By hand: a regular expression would begin again at every slash of a text that ends in none.
+// By hand: a regular expression would start again at every slash of a text that does not end in one.
 const withoutSlash: Cut = (text) => {
   let end = text.length
   while (text.charCodeAt(end - 1) === SLASH) end--
@@ -24,24 +24,24 @@ const unique = (texts: Iterable<string>): readonly string[] => [...new Set(texts
 const formsOf = (spellings: Iterable<string>, cut: Cut): readonly string[] =>
   unique(unique(Array.from(spellings, cut)).flatMap((text) => [text, resolved(text)]))
 
-/** The forms with the host that a server asks in the end. */
+/** The forms with the plain host that a server would contact. */
 const formsByHost = (spellings: ReadonlySet<string>, cut: Cut): readonly string[] =>
   formsOf(spellings, (text) => withHost(cut(text)))
 
-// Every server takes such a URI for what it says. With a hundred rules a look takes 1 microsecond, and not 10.
+// Every server reads such a URI in the same way. With a hundred rules a judgement takes 1 microsecond instead of 10.
 const PLAIN =
   /^(?:file:\/\/|(?!file:)[a-z][a-z\d+.-]*:\/\/(?:[a-z\d-]+\.)*[a-z][a-z\d-]*)(?:\/(?!\.)[\w.~!$&'()*+,;=:@-]+)+$/
 
-/** `undefined` for one that no rule can judge. */
+/** `undefined` for a URI that no rule can judge. */
 export function readingsOf(uri: string): UriReadings | undefined {
   if (uri.length > LONGEST_URI || !PLAIN.test(uri)) return allReadingsOf(uri)
   const written: Glob = [uri]
-  // As `resolved` leaves it.
+  // The form that `resolved` returns.
   const short = uri.replace(/\/{2,}/, '/')
   return { written, stages: [[written, [short]]], denied: [uri, short] }
 }
 
-/** The same, whatever the URI looks like. */
+/** The same for a URI of any form. */
 export function allReadingsOf(uri: string): UriReadings | undefined {
   const spellings = spellingsOf(uri)
   if (spellings === undefined) return undefined
@@ -55,7 +55,7 @@ export function allReadingsOf(uri: string): UriReadings | undefined {
   }
 }
 
-/** Each expression of a template stands for anything. */
+/** Each expression of a template stands for any text. */
 export function templateReadingsOf(template: string): UriReadings | undefined {
   const forms = compiled(template, /\{[^{}]*\}/g)
   if (forms === undefined) return undefined
@@ -64,11 +64,11 @@ export function templateReadingsOf(template: string): UriReadings | undefined {
   return { written, stages, denied: unique([...all, ...all.map(withoutSlash)]) }
 }
 
-/** A pattern of URIs; it is matched against every form of one. */
+/** A pattern of URIs, compared with every form of a URI. */
 export class UriPattern {
-  /** What a URI has to match as it is written, for an allow. */
+  /** For an allow: the URI as it is written has to match one of these. */
   readonly written: readonly Glob[]
-  /** What no form of a URI may match, for a deny. */
+  /** For a deny: the rule denies a URI of which one form matches one of these. */
   readonly denied: readonly Glob[]
 
   private constructor(
@@ -79,7 +79,7 @@ export class UriPattern {
     this.denied = forms.denied
   }
 
-  /** `undefined` for one that matches no URI. */
+  /** `undefined` for a pattern that matches no URI. */
   static of(text: string): UriPattern | undefined {
     const forms = compiled(text, /\*/g)
     if (forms === undefined) return undefined
@@ -87,7 +87,7 @@ export class UriPattern {
     return new UriPattern(forms, new Set(forms.written.length === 1 ? [text, href] : []))
   }
 
-  /** In the spelling of the pattern, and in every other that a server could take it for. */
+  /** Whether the pattern matches the URI as it is written, and in every form in which a server could read it. */
   allows({ written, stages }: UriReadings): boolean {
     if (written.length === 1 && this.exact.has(written[0])) return true
     return (
@@ -103,11 +103,11 @@ interface UriForms {
   readonly written: Glob
   readonly stages: readonly (readonly Glob[])[]
   readonly denied: readonly Glob[]
-  /** With the host that a server asks in the end. */
+  /** The forms with the plain host that a server would contact. */
   readonly byHost: readonly Glob[]
 }
 
-/** The forms of a text in which something stands for any run of characters. */
+/** The forms of a text in which `wildcard` stands for any run of characters. */
 function compiled(text: string, wildcard: RegExp): UriForms | undefined {
   if (text.length > LONGEST_URI) return undefined
   const token = tokenFor(text)
@@ -118,7 +118,7 @@ function compiled(text: string, wildcard: RegExp): UriForms | undefined {
     unique(forms).map((form) => globOf(form, token))
   const stages = CUTS.map((cut) => [
     ...formsOf(spellings, cut),
-    // Where it begins with a wildcard nobody knows where its host ends.
+    // In a text that begins with a wildcard the end of the host is unknown.
     ...[...spellings].map((spelling) => resolved(cut(spelling), false)),
   ])
   const [whole = []] = stages
@@ -130,11 +130,13 @@ function compiled(text: string, wildcard: RegExp): UriForms | undefined {
   }
 }
 
-/** A word that stands for a wildcard while URLs are parsed: no URL library changes it, and the text has it nowhere. */
+/**
+ * A word that replaces wildcards while URLs are parsed: no URL library changes it, and the text does not contain it.
+ */
 function tokenFor(text: string): string {
-  const taken = new Set(`${text} ${resolved(text)}`.toLowerCase().match(/wildcard\d+x/g))
+  const used = new Set(`${text} ${resolved(text)}`.toLowerCase().match(/wildcard\d+x/g))
   for (let number = 0; ; number++) {
     const token = `wildcard${number}x`
-    if (!taken.has(token)) return token
+    if (!used.has(token)) return token
   }
 }

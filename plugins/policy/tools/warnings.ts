@@ -4,7 +4,7 @@ import { covers } from 'sallyport/toolkit'
 import { type CompiledPattern, compilePatterns } from './compiled-pattern.js'
 import type { Rule } from './options.js'
 
-/** Patterns that can never matter, and those that were probably meant to be something else. */
+/** Warnings about patterns that can never matter, and patterns with a probable spelling mistake. */
 export function warningsOf(rules: readonly Rule[]): readonly Problem[] {
   const patterns = compilePatterns(rules)
   return patterns.flatMap((pattern, index) => {
@@ -19,10 +19,10 @@ export function warningsOf(rules: readonly Rule[]): readonly Problem[] {
 function misspelled({ text, kind }: CompiledPattern): string | undefined {
   if (kind !== 'tool' || text.startsWith('tool:')) return undefined
   if (!/^(?:tools?|prompts?|resources?):|:\/\//i.test(text)) return undefined
-  return `is the name of a tool as it stands: prompts and resources begin with "prompt:" and "resource:", in lower case; write "tool:${text}" if such a tool is meant`
+  return `is read as the name of a tool: prompts and resources begin with "prompt:" and "resource:", in lower case; write "tool:${text}" if you mean such a tool`
 }
 
-/** Allowed, and denied to everybody. */
+/** The message for an allow of names that another rule denies to all callers. */
 function deniedAlways(
   pattern: CompiledPattern,
   patterns: readonly CompiledPattern[],
@@ -35,7 +35,10 @@ function deniedAlways(
   return by && `allows nothing: ${by.place} denies all of it, and a deny wins`
 }
 
-/** Another does the same for at least the same callers; of two that are equal the second is told. */
+/**
+ * The message for a pattern when another one does the same for at least the same callers; of two equal ones, for the
+ * second.
+ */
 function repeated(
   pattern: CompiledPattern,
   index: number,
@@ -59,7 +62,7 @@ function holdsWherever(one: Rule = {}, other: Rule = {}): boolean {
   return hasSame('when') && hasSame('scopes')
 }
 
-// An allow for URIs looks at more than the text of its pattern: only the same one is sure to allow the same.
+// An allow for URIs compares more than the text of its pattern: only the same pattern is sure to allow the same URIs.
 const repeats = (one: CompiledPattern, other: CompiledPattern): boolean =>
   one.kind === 'resource' && one.isAllow
     ? one.kind === other.kind && one.glob.join('*') === other.glob.join('*')

@@ -12,7 +12,7 @@ const STARTERS = [
   'remoteAuthTokenUrl',
 ] as const
 
-/** The setting that asks for a login, now or when the target wants one. */
+/** The setting that requires a login, now or when the target requires one. */
 export const loginStarter = (settings: Settings) =>
   settings.remoteAuth ? 'remoteAuth' : STARTERS.find((setting) => settings[setting] !== undefined)
 
@@ -22,11 +22,11 @@ export const isMetadataDocument = ({ remoteAuthClientId: id, remoteAuthTokenUrl 
 
 export interface LoginManner {
   readonly login?: 'start' | 'demand'
-  /** One person alone can reach the gateway. */
+  /** Whether only one person can reach the gateway. */
   readonly tellsCallers?: boolean
 }
 
-/** Where logins are kept, who brings a client, and the login itself; nothing when nobody is to sign in. */
+/** The entries of the state store, the registrars and the login; none when the settings require no login. */
 export const oauthEntries = (settings: Settings, make: EntryMaker, manner: LoginManner = {}): Entry[] =>
   loginStarter(settings) === undefined
     ? []
@@ -34,9 +34,9 @@ export const oauthEntries = (settings: Settings, make: EntryMaker, manner: Login
 
 function stores({ remoteAuthNoStore, remoteAuthNoKeyring, remoteForwardHeadersSecret }: Settings): Entry[] {
   if (remoteAuthNoStore) return [{ use: 'state/memory' }]
-  // Headers that are stored secrets bring it along, at its place among the other stores.
+  // Headers from stored secrets add the keyring in its order among the other stores.
   const isThere = remoteForwardHeadersSecret.length > 0
-  // Also when nothing new is to be encrypted: what was before is still to be read.
+  // Needed also when new values are not encrypted: older values must stay readable.
   const keyring = isThere ? [] : [{ use: 'secrets/keyring' }]
   return [...keyring, { use: 'state/sqlite', ...(remoteAuthNoKeyring && { with: { keptKey: false } }) }]
 }
@@ -63,7 +63,7 @@ function login(settings: Settings, make: EntryMaker, manner: LoginManner): Entry
       login: manner.login ?? (settings.remoteAuth ? 'start' : 'demand'),
       ...(manner.tellsCallers === true && { tellsCallers: true }),
       grant: settings.remoteAuthDevice ? 'device_code' : settings.remoteAuthGrant,
-      // A client that was registered elsewhere knows one way back only.
+      // A client that was registered by hand has only one redirect URI.
       callbackPortFixed: remoteAuthClientId !== undefined,
       openBrowser: !settings.remoteAuthSkipBrowser,
       timeout: spanOf(remoteAuthTimeout),

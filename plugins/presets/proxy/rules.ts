@@ -1,6 +1,6 @@
 import { isLoopbackHost } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { type FurtherPlugins, isAdded, isReplaced } from '../settings/further.js'
+import { type AddedPlugins, isAdded, isReplaced } from '../settings/added-plugins.js'
 import { type Needs, refuseUseless } from '../settings/needs.js'
 import { refuse } from '../settings/refuse.js'
 import type { SettingsOf } from '../settings/setting.js'
@@ -10,21 +10,21 @@ import { proxyTable } from './table.js'
 type Flags = SettingsOf<typeof proxyTable>
 
 interface Settings extends Flags {
-  readonly plugins: FurtherPlugins
+  readonly plugins: AddedPlugins
   readonly broker?: unknown
 }
 
 type Complain = (setting: keyof Flags, message: string) => void
 
-/** Whether callers are authenticated: by the issuer, or by a plugin in the place of the one that asks nobody. */
+/** Whether the proxy authenticates callers: by the issuer, by its broker, or by a plugin that replaces `auth/anonymous`. */
 export const checksCallers = (settings: Settings): boolean =>
   settings.oidcIssuer !== undefined || hasBroker(settings) || isReplaced('auth/anonymous', settings.plugins)
 
-/** Whether anybody is let in, also beside an issuer. */
+/** Whether unauthenticated callers are accepted, also beside an issuer. */
 const isOpen = (settings: Settings): boolean =>
   !checksCallers(settings) || isAdded('auth/anonymous', settings.plugins)
 
-/** Whether a tunnel would let the whole internet in. */
+/** Whether a tunnel would open the proxy to the whole internet. */
 export const isOpenToInternet = (settings: Settings): boolean =>
   isOpen(settings) && !settings.allowUnauthenticated
 
@@ -54,7 +54,7 @@ export function hasBroker({ brokerClientId, broker }: Pick<Settings, 'brokerClie
   return brokerClientId !== undefined || broker !== undefined
 }
 
-/** What one setting alone cannot show to be wrong. */
+/** Mistakes that only several settings together show. */
 export function proxyRules(settings: Settings, context: z.core.$RefinementCtx): void {
   const complain = (setting: string, message: string) => refuse(context, [setting], message)
   refuseUseless(proxyTable, settings, NEEDS, complain)
@@ -93,7 +93,7 @@ function listening({ host, allowedOrigins = [] }: Settings, complain: Complain):
 
 const isHost = (host: string): boolean =>
   /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(host) || z.ipv6().safeParse(host).success
-// A browser writes no upper case, no path and no default port, and what it does not write never matches.
+// A browser sends no upper case, no path and no default port, so an origin with one never matches.
 const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/\s?#@*A-Z]+$/
 
 function discovery({ oidcIssuer, host, resourceUrl, ...others }: Settings, complain: Complain): void {
@@ -104,7 +104,7 @@ function discovery({ oidcIssuer, host, resourceUrl, ...others }: Settings, compl
   complain('resourceUrl', `is required with --oidc-issuer on this --host: clients compare it, ${example}`)
 }
 
-/** Every address of this machine, in any spelling: no client knows the proxy by it. */
+/** Matches the wildcard address in any spelling, by which no client can reach the proxy. */
 function isUnspecified(host: string): boolean {
   const url = `http://${host.includes(':') ? `[${host}]` : host}`
   return URL.canParse(url) && ['0.0.0.0', '[::]'].includes(new URL(url).hostname)

@@ -54,7 +54,7 @@ const broker = {
     { name: 'broker-client-id', type: 'string', to: 'login/oidc.clientId', help: "The proxy's client ID at --oidc-issuer, where people sign in; turns the broker on: MCP clients register at the proxy itself" },
     { name: 'broker-client-secret-file', type: 'string', to: 'login/oidc.clientSecretFile', needs: 'broker-client-id', help: 'File that holds the client secret' },
     { name: 'broker-key-file', type: 'string', to: 'issuer/broker.keyFile', needs: 'broker-client-id', help: 'File of the key that signs tokens and seals what is stored; made at the first start, shared by replicas' },
-    { name: 'broker-require', type: 'repeatable', placeholder: 'CLAIM=VALUE[,VALUE]', needs: 'broker-client-id', help: 'Who may sign in: a claim of the provider and the values that are let in, or anyone' },
+    { name: 'broker-require', type: 'repeatable', placeholder: 'CLAIM=VALUE[,VALUE]', needs: 'broker-client-id', help: 'Who may sign in: a claim of the provider and the values that may sign in, or anyone' },
     { name: 'broker-scopes', type: 'list', to: 'login/oidc.scopes', needs: 'broker-client-id', help: 'Scopes to ask the provider for; openid,profile,email by default' },
     { name: 'broker-claims', type: 'list', to: 'issuer/broker.claims', needs: 'broker-client-id', help: 'Claims of the provider that tokens have too' },
     { name: 'broker-subject', type: 'string', placeholder: 'CLAIM', to: 'login/oidc.subject', needs: 'broker-client-id', help: 'Claim that names a person for good; sub by default, and id with --broker-user-url' },
@@ -64,7 +64,7 @@ const broker = {
     { name: 'broker-consent', type: 'choice', choices: ['remembered', 'each-time'], to: 'issuer/broker.consent', needs: 'broker-client-id', help: 'Whether people are asked again for a client that they allowed; programs on a computer always ask' },
     { name: 'broker-access-token', type: 'duration', min: 1000, needs: 'broker-client-id', help: 'How long an access token is good; 1h by default' },
     { name: 'broker-refresh-token', type: 'duration', min: 1000, needs: 'broker-client-id', help: 'How long a refresh token is good; 30d by default' },
-    { name: 'broker-authorize-url', type: 'url', to: 'login/oauth2.authorizeUrl', needs: 'broker-client-id', help: 'Page where people sign in at a provider without OpenID Connect, in place of --oidc-issuer' },
+    { name: 'broker-authorize-url', type: 'url', to: 'login/oauth2.authorizeUrl', needs: 'broker-client-id', help: 'Page where people sign in at a provider without OpenID Connect, instead of --oidc-issuer' },
     { name: 'broker-token-url', type: 'url', to: 'login/oauth2.tokenUrl', needs: 'broker-client-id', help: 'Where that provider redeems codes' },
     { name: 'broker-user-url', type: 'url', to: 'login/oauth2.userUrl', needs: 'broker-client-id', help: 'Where that provider says who a person is' },
     { name: 'broker-allow-private-ip', type: 'boolean', needs: 'broker-client-id', help: 'Metadata documents of clients may be at private addresses' },
@@ -72,7 +72,7 @@ const broker = {
   ],
 } as const satisfies SettingGroup
 
-/** How the target and the proxy prove to each other who they are. */
+/** TLS between the proxy and the target. */
 // biome-ignore format: a setting is a line
 export const targetTls = [
   { name: 'target-ca-cert', type: 'string', placeholder: 'FILE', to: 'forward/http.targetCaCert', help: 'CA certificates to trust for the target, instead of the usual ones; read again when they change' },
@@ -85,7 +85,7 @@ export const plainHttp = [
   { name: 'allow-plain-http', type: 'boolean', to: 'forward/http.allowPlainHttp', help: 'Send credentials over plain http to a target that is neither on this machine nor in a private network' },
 ] as const satisfies SettingGroup['options']
 
-/** The credentials and headers that the operator gives. */
+/** The credentials and headers that the operator adds to requests. */
 // biome-ignore format: a setting is a line
 export const targetCredentials = [
   { name: 'remote-auth-bearer-token', type: 'string', secret: true, to: 'credential/static-bearer.token', help: `Bearer token for the target; ${SEEN}` },
@@ -168,7 +168,10 @@ const limits = {
   ],
 } as const satisfies SettingGroup
 
-/** Every setting of the proxy. A line here is a flag, a variable, a key of the file, a line of the help, and an option. */
+/**
+ * Every setting of the proxy. A line here is a flag, a variable, a key of the file, a line of the help, and an
+ * option.
+ */
 export const proxyTable = [
   { title: 'General', options: [...target, ...listening, ...mainPort] },
   tlsGroup,

@@ -2,7 +2,7 @@ import type { Entry } from 'sallyport'
 import { z } from 'zod'
 import { refuse } from '../settings/refuse.js'
 
-/** The section of a registry's file that says who may publish. The plugin itself validates the rules. */
+/** The section `publishers` of a registry's file. The plugin itself validates the rules. */
 export const publishersSection = z
   .array(z.record(z.string(), z.unknown()))
   .default([])
@@ -21,7 +21,7 @@ interface Settings {
   readonly registries?: readonly { readonly sources: readonly string[] }[] | undefined
 }
 
-/** Refuses publishers that could never publish, and those that anybody could be. */
+/** Refuses rules by which no caller could publish, and rules that match every caller. */
 export function publisherRules(settings: Settings, context: z.core.$RefinementCtx): void {
   const { publishers, auth, registries } = settings
   if (publishers.length === 0) return
@@ -35,13 +35,13 @@ export function publisherRules(settings: Settings, context: z.core.$RefinementCt
     refusePublishers(`needs a registry that lists a managed source: ${places.join(', ')}`)
 }
 
-/** The entry that takes publications, where there is a managed source or somebody who may publish. */
+/** The entry for publishing, when the settings have a managed source or publishers. */
 export function publishEntries(settings: Settings): Entry[] {
   const { publishers, sources } = settings
   if (publishers.length === 0 && sources.every(({ managed }) => managed === undefined)) return []
   return [{ use: 'registry/publish', with: { publishers }, origin: { publishers: ['publishers'] } }]
 }
 
-/** Another kind of source may be a managed one too. */
+/** Whether a source may be managed; a third-party source counts too. */
 const placesOf = ({ sources }: Settings): Settings['sources'] =>
   sources.filter(({ managed, use }) => managed !== undefined || use !== undefined)

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import type { AuthSection } from '../incoming.js'
 import { oneKindOf, refuse } from '../settings/refuse.js'
 
-// What stands below is the business of the plugin, which has a schema of its own.
+// The plugin validates the values below, with its own schema.
 const options = z.record(z.string(), z.unknown())
 
-/** The section of a registry's file that says where its state is stored. */
+/** The section `store` of a registry's file: where the registry stores its state. */
 export const storeSection = z
   .strictObject({
     sqlite: options.optional().describe('SQLite files of this machine: the options of `store/sqlite`'),
@@ -36,7 +36,7 @@ interface Settings {
 const NOT_STORED =
   'null keeps no files, and there is no `store`: what is published in a `managed` source would be stored nowhere; leave `stateDirectory` out, or give a store'
 
-/** Refuses a directory that the store would not use, and sources of which nothing would be stored. */
+/** Refuses a directory that the store would not use, and managed sources without a store. */
 export function storeRules(
   { store, stateDirectory, sources = [] }: Settings,
   context: z.core.$RefinementCtx,
@@ -53,7 +53,7 @@ export function storeRules(
     refuse(context, at, 'null keeps no files, and `store.sqlite` does: leave one of them out')
 }
 
-/** The entry of the store; none where nothing is stored. */
+/** The entry of the store; none when the registry stores nothing. */
 export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
   if (store === undefined && stateDirectory === null) return []
   const { use, sqlite, postgres, with: own } = store ?? {}
@@ -74,8 +74,8 @@ export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
 }
 
 /**
- * Where all processes find who has signed out, also after a restart: they share the key of the cookies, and a database or a
- * directory.
+ * The state store of ended sessions for all processes, also after a restart: they share the key of the cookies, and a
+ * database or a directory.
  */
 export function signedOutEntries({ auth, store, stateDirectory }: Settings): Entry[] {
   const { cookieKeyFile } = auth?.oauth?.signIn ?? {}
@@ -115,7 +115,7 @@ function sharedState(
   }
   const own = store?.sqlite?.['directory']
   const directory = own ?? stateDirectory
-  // That of the user, where none is named, has the logins of proxies.
+  // The default directory of the user holds the logins of proxies.
   if (typeof directory !== 'string') return []
   const at = own === undefined ? ['stateDirectory'] : ['store', 'sqlite', 'directory']
   return [{ use: 'state/sqlite', with: { directory, passphraseFile }, origin: { '': at, ...origin } }]

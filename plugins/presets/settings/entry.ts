@@ -3,15 +3,15 @@ import { keyOf, type SettingGroup } from './setting.js'
 
 type Settings = Readonly<Record<string, unknown>>
 
-/** What else an entry gets: options that are made of several settings. */
+/** Additional options of an entry, made of several settings. */
 export interface Further {
-  /** Those that are undefined are left out: an option that is there and undefined is not one that is absent. */
+  /** Undefined options are left out: a key with the value undefined is not absent for a schema. */
   readonly with?: Settings
-  /** The key of the setting that such an option is made of, for messages. */
+  /** The key of the setting behind each such option, for messages. */
   readonly from?: Readonly<Record<string, string>>
 }
 
-/** Makes entries out of settings, by the rows that say which option of a plugin they become. */
+/** Makes entries from settings: each row names the plugin option that its setting becomes. */
 export class EntryMaker {
   private readonly rows: readonly { readonly key: string; readonly use: string; readonly option: string }[]
 
@@ -40,7 +40,7 @@ export class EntryMaker {
     return { use, with: options, origin: this.origin(use, from) }
   }
 
-  /** Where the options of a plugin were written. */
+  /** The place of each option of a plugin in the settings. */
   origin(use: string, from: Readonly<Record<string, string>> = {}): NonNullable<Entry['origin']> {
     const own = this.of(use).map(({ key, option }) => [option, [key]])
     const others = Object.entries(from).map(([option, key]) => [option, [key]])

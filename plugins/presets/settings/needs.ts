@@ -1,11 +1,11 @@
 import { keyOf, type SettingGroup } from './setting.js'
 
-/** Whether what a row of a table `needs` is there, and what is said of a setting that needs it in vain. */
+/** Whether the setting that a row `needs` is present, and the message when it is not. */
 export type Needs<Settings> = Readonly<
   Record<string, readonly [isThere: (settings: Settings) => boolean, message: string]>
 >
 
-/** Refuses settings without effect: whoever wrote one believes that it does something. */
+/** Refuses settings without effect, which an operator would believe to work. */
 export function refuseUseless<Settings extends object>(
   table: readonly SettingGroup[],
   settings: Settings,

@@ -3,12 +3,12 @@ import type { z } from 'zod'
 type Context = z.core.$RefinementCtx
 type Path = readonly (string | number)[]
 
-/** Reports what is wrong at a path of the settings, and lets further rules look at them. */
+/** Reports a mistake at a path of the settings; other rules still run. */
 export function refuse(context: Context, path: Path, message: string): void {
   context.issues.push({ code: 'custom', input: undefined, path: [...path], message, continue: true })
 }
 
-/** Reports a name that is none of those known, or of the items of a list: the command line adds the nearest, or all. */
+/** Reports an unknown name, or an unknown item of a list: the command line adds the nearest known name, or all. */
 export function refuseUnknown(
   context: Context,
   path: Path,
@@ -18,7 +18,7 @@ export function refuseUnknown(
   context.issues.push({ code: 'custom', input: undefined, path: [...path], message, params, continue: true })
 }
 
-/** Refuses names that are in a list twice. */
+/** Refuses repeated names in a list. */
 export function refuseRepeats(names: readonly string[], at: Path, context: Context): void {
   for (const [index, name] of names.entries())
     if (names.indexOf(name) < index)
@@ -33,5 +33,5 @@ export const oneKindOf =
     if (kinds.filter((kind) => written[kind] !== undefined).length !== 1)
       refuse(context, [], `expected exactly one of ${kinds.join(', ')}`)
     if (written['with'] !== undefined && written['use'] === undefined)
-      refuse(context, ['with'], 'belongs to `use`, which is not here')
+      refuse(context, ['with'], 'belongs to `use`, which is missing')
   }

@@ -15,13 +15,13 @@ export function settingsSchema<const Groups extends readonly SettingGroup[], Sec
   >
 }
 
-/** The schema of a section whose keys are settings too. What is required there, its plugin says. */
+/** The schema of a section whose keys are settings too. Its plugin checks which keys are required. */
 export const sectionSchema = (rows: readonly Setting[]) =>
   z.strictObject(
     Object.fromEntries(rows.map((row) => [row.path?.at(-1) ?? row.name, inSection(row).describe(row.help)])),
   )
 
-// What is no text in a file, such as 1.2, is no flag's text either.
+// A value such as 1.2, which is not text in a file, is not text as a flag either.
 function inSection(row: Setting): z.ZodType {
   const { type, choices = [] } = row
   if (type !== 'choice') return schemaOf(row)
@@ -33,7 +33,7 @@ const text = z.string().min(1)
 const pairs = z.array(z.tuple([text, z.string()]))
 const secretPairs = z.array(z.tuple([text, z.string().meta({ writeOnly: true })]))
 
-// By its number: what stands before the last `=` may be a secret whose name was forgotten.
+// Named by its number: the text before the last `=` may be a secret whose name is missing.
 function refuseEmpty(list: z.output<typeof pairs>, context: z.core.$RefinementCtx): void {
   for (const [index, pair] of list.entries()) {
     if (pair[1] !== '') continue

@@ -14,31 +14,36 @@ export type SettingType =
   | 'pair'
   | 'choice'
 
-/** One row of a preset's table: its flag, variable, key in a file, help, completion and documentation follow from it. */
+/**
+ * One row of a preset's table: its flag, variable, key in a file, help, completion and documentation follow from it.
+ */
 export interface Setting {
   /** The flag without its dashes. Its key in a file is the same name in camel case. */
   readonly name: string
   readonly type: SettingType
   /** One sentence, without a full stop. */
   readonly help: string
-  /** The option that it becomes, after the plugin's name: `auth/oidc.jwksUrl`. The plugin's own schema validates it. */
+  /** The plugin and its option: `auth/oidc.jwksUrl`. The plugin's own schema validates the value. */
   readonly to?: string
-  /** The setting without which it has no effect, and so is refused. */
+  /** The setting without which this one has no effect, and so is refused. */
   readonly needs?: string
-  /** As on the command line, and read by the same reader. With `to` it is the plugin's own, and only shown. */
+  /** The default, written as on the command line. With `to` it is the plugin's own default, and only shown. */
   readonly default?: string
   readonly required?: true
   readonly secret?: true
-  /** The value's name in the help, where type and name do not tell. `FILE` and `DIR` also make the shell complete paths, alternatives in lower case words. */
+  /**
+   * The value's name in the help, where type and name do not tell. `FILE` and `DIR` also make the shell complete
+   * paths, alternatives in lower case words.
+   */
   readonly placeholder?: string
   /** Further environment variables, in this order after the one named like the flag. */
   readonly env?: readonly string[]
-  /** An empty value has a meaning. For other options it is refused: it comes from an unset shell variable. */
+  /** Whether an empty value has a meaning. Other settings refuse it: it comes from an unset shell variable. */
   readonly emptyAllowed?: true
   readonly choices?: readonly string[]
   readonly min?: number
   readonly max?: number
-  /** Its path in a file, where that is not the flag's name in camel case. */
+  /** The path in a file, when it is not the flag's name in camel case. */
   readonly path?: readonly string[]
 }
 

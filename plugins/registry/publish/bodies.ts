@@ -9,14 +9,14 @@ const issue = z
     type: z.string().describe('a class of issues'),
     path: z.string().describe('where, such as packages[0].transport.url; empty for the whole document'),
     message: z.string().describe('a sentence for people'),
-    severity: z.enum(['error', 'warning']).describe('a document with errors is not taken'),
+    severity: z.enum(['error', 'warning']).describe('a document with errors is refused'),
     reference: z.string().describe('the rule'),
   })
   .meta({ id: 'Issue', description: 'something about a document' })
 
 export const validationBody = z
   .strictObject({ valid: z.boolean(), issues: z.array(issue) })
-  .meta({ id: 'Validation', description: 'whether a document would be taken' })
+  .meta({ id: 'Validation', description: 'whether a document would be accepted' })
 
 /** RFC 9457. */
 export const problemBody = z
@@ -26,7 +26,7 @@ export const problemBody = z
     detail: z.string(),
     issues: z.array(issue).describe('all that is wrong with it'),
   })
-  .meta({ id: 'Problem', description: 'why a body was not taken' })
+  .meta({ id: 'Problem', description: 'why a body was refused' })
 
 export const statusBody = z
   .strictObject({
@@ -76,7 +76,7 @@ export const loginAnswer = z
 export const notJson = (message = 'expected a body of JSON in UTF-8'): Refusal =>
   new Refusal(400, 'BODY_NOT_JSON', message)
 
-/** Refuses what is not JSON. */
+/** Refuses a body that is not JSON. */
 export function jsonIn(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
@@ -85,7 +85,7 @@ export function jsonIn(body: Uint8Array): unknown {
   }
 }
 
-/** What a schema finds wrong with a body, in the form of the issues of a document. */
+/** The schema errors of a body, in the form of the issues of a document. */
 export const issuesOf = ({ issues }: z.ZodError, reference: string): Issue[] =>
   issues.map(({ path, message }) => ({
     type: 'schema',
@@ -95,7 +95,7 @@ export const issuesOf = ({ issues }: z.ZodError, reference: string): Issue[] =>
     reference,
   }))
 
-/** Refuses bodies with all that is wrong with them: as a refusal for log and audit, as a problem (RFC 9457) for the caller. */
+/** Refuses bodies with a list of all issues: as a refusal for log and audit, as a problem (RFC 9457) for the caller. */
 export class InvalidBodies {
   private readonly issues = new WeakMap<FastifyRequest, readonly Issue[]>()
 

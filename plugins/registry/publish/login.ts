@@ -12,8 +12,8 @@ const MAX_BYTES = 64 * 1024
 const LIFETIME = 300
 
 /**
- * The logins of the official registry's clients. Nothing is issued or stored: the token is judged like that of any other
- * request, and handed back.
+ * The logins of the official registry's clients. The gateway issues and stores nothing: it checks the token like that
+ * of any other request, and returns it.
  */
 export const loginRoutes = (version: ApiVersion, rate: PublishRate): RouteOptions[] => [
   ...['github-oidc', 'oidc'].map((method) =>

@@ -18,11 +18,11 @@ export const publishRate = z.string().transform((written, context) => {
 const MOST_CALLERS = 10_000
 
 /**
- * Limits how often each caller may do something: so often at once, and then as often as that is in the span. Of too many
- * callers those that were not seen for longest are forgotten, for which the limiters of the library have no bound.
+ * Limits how often each caller may do something: a burst of so many at once, and as many in each span after that. It
+ * bounds the number of callers, which the library's limiters do not: the caller that was idle longest is evicted.
  */
 export class PublishRate {
-  /** When nothing of what a caller did counts any more, by the monotonic clock. */
+  /** For each caller, the time of the monotonic clock at which its earlier writes count no more. */
   private readonly paidAt = new ExpiringMap<number>(MOST_CALLERS)
   private readonly each: number
 
@@ -36,7 +36,7 @@ export class PublishRate {
 
   take(caller: string): void {
     const over = this.paidFor(caller) + this.each - performance.now() - this.rate.milliseconds
-    // Sums of fractions are not exact.
+    // Sums of floating-point fractions are not exact.
     if (over < 1) {
       this.charge(caller, 1)
       return
@@ -45,7 +45,7 @@ export class PublishRate {
     throw new Refusal(429, this.code, this.message, { retryAfter })
   }
 
-  /** Counts what was done already, also beyond what may be done: the caller waits for so much longer. */
+  /** Counts finished writes, also beyond the limit: the caller then waits so much longer. */
   charge(caller: string, count: number): void {
     const paidAt = this.paidFor(caller) + count * this.each
     this.paidAt.set(digestOf(caller), paidAt, Date.now() + paidAt - performance.now())

@@ -12,7 +12,7 @@ const pattern = z
     'expected the name of a server such as com.example/search, or how names begin and then *, such as com.example/*',
   )
 
-/** Who may publish which names. */
+/** The rules about which callers may publish which names. */
 export const publisherRules = z.array(
   z.strictObject({
     when: claimCondition().describe(
@@ -35,9 +35,9 @@ export type PublisherRule = z.output<typeof publisherRules>[number]
 
 const VERBS = { publish: 'publish', edit: 'change the status of', purge: 'purge' } as const
 
-const MOST_TOLD = 20
+const MOST_SHOWN = 20
 
-/** Decides who may publish or edit what. */
+/** Decides which caller may publish or edit which name. */
 export class Publishers {
   private readonly rules: readonly CompiledRule[]
 
@@ -45,7 +45,7 @@ export class Publishers {
     this.rules = rules.map((rule) => ({ ...rule, globs: rule.names.map((each) => globOf(each)) }))
   }
 
-  /** Refuses a caller that may not do this. Without a name only one that may do it with no name at all is refused. */
+  /** Refuses a caller that may not do this. Without a name, refuses only a caller that may not do it for any name. */
   check(action: PublisherRule['may'][number], name: string | undefined, caller: Identity): void {
     const rules = this.rules.filter(({ when, may }) => may.includes(action) && matchesClaims(when, caller))
     const isAllowed =
@@ -65,6 +65,6 @@ interface CompiledRule extends PublisherRule {
 function sentenceFor(verb: string, patterns: readonly string[]): string {
   const all = [...new Set(patterns)]
   if (all.length === 0) return `you may ${verb} nothing here: no rule of this registry's publishers lets you`
-  const told = all.slice(0, MOST_TOLD).join(', ')
-  return `you may ${verb} ${told}${all.length > MOST_TOLD ? ' and others' : ''}, and this name is none of them`
+  const shown = all.slice(0, MOST_SHOWN).join(', ')
+  return `you may ${verb} ${shown}${all.length > MOST_SHOWN ? ' and others' : ''}, and this name is none of them`
 }

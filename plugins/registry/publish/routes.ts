@@ -24,7 +24,7 @@ import { jsonForm } from './validation/json-form.js'
 import { validateServer, validationOf } from './validation/validate-server.js'
 import type { ChangedVersions, PublicationWriter } from './writer.js'
 
-// Of a catalogue that does not say.
+// The default for a catalogue that reports none.
 const MOST_BYTES = 256 * 1024
 
 interface Parts {
@@ -32,7 +32,7 @@ interface Parts {
   readonly publishers: Publishers
   readonly invalid: InvalidBodies
   readonly catalogue: () => ServerCatalogue
-  /** Of what needs no token. */
+  /** The rate of requests that need no token. */
   readonly openRate: PublishRate
 }
 
@@ -170,7 +170,7 @@ const TABLE: Readonly<Record<Name, Declared>> = {
   validate: {
     method: 'POST',
     path: '/validate',
-    summary: 'Check whether a document would be taken',
+    summary: 'Check whether a document would be accepted',
     params: registryParams,
     requestBody: serverDocument,
     response: { 200: validationBody },

@@ -20,12 +20,12 @@ import { within } from 'sallyport/toolkit'
 import { notLoaded } from '../route.js'
 import type { PublishRate } from './publish-rate.js'
 
-/** Milliseconds that the answer to a write waits until it is served. */
+/** Milliseconds that the response to a write waits until the registry serves the change. */
 const LONGEST_REFRESH = 10_000
 
-// A name may have thousands of versions: the store has the row of each.
+// A name may have thousands of versions, each with a row in the store.
 const MOST_AUDITED = 1_000
-// As a page of the list.
+// As many as a page of the list has.
 const MOST_ANSWERED = 100
 
 interface WriterParts {
@@ -36,25 +36,25 @@ interface WriterParts {
   readonly warn: (fields: object, message: string) => void
 }
 
-/** One write: who asked for it, and where it goes. */
+/** One write: its caller and its target. */
 interface Write {
   readonly request: FastifyRequest
   readonly caller: Identity
   readonly target: PublishTarget
 }
 
-/** What a change of all versions of a name did. */
+/** The result of a change of all versions of a name. */
 export interface ChangedVersions {
   readonly count: number
-  /** The newest of them. */
+  /** The newest of the changed versions. */
   readonly newest: readonly ServerVersion[]
 }
 
-/** Writes to the managed source of a registry, and returns what the registry then serves. */
+/** Writes to the managed source of a registry, and returns the version as the registry then serves it. */
 export class PublicationWriter {
   constructor(private readonly parts: WriterParts) {}
 
-  /** Who sent a request, also below a public path, and where it writes. */
+  /** Finds the caller of a request, also below a public path, and the target of the write. */
   async begin(request: FastifyRequest): Promise<Write> {
     const caller = request.identity ?? (await request.authenticate())
     const { registry } = request.params as { readonly registry: string }
@@ -117,7 +117,7 @@ export class PublicationWriter {
     return { count, newest: found.slice(0, MOST_ANSWERED) }
   }
 
-  /** Gives back what the deleted versions of a name take. */
+  /** Frees the space that the deleted versions of a name take. */
   async purge({ request, caller, target }: Write, name: string): Promise<PurgedVersions> {
     const { registry, publications } = target
     if (publications.purge === undefined) throw notPurged()
@@ -147,7 +147,7 @@ export class PublicationWriter {
     return found
   }
 
-  /** The registry with what was written. */
+  /** The registry after the write. */
   private async viewServed(target: PublishTarget): Promise<RegistryView> {
     const { source } = target
     const late = (): Error => new Error(`"${source}" was not read within ${LONGEST_REFRESH / 1000} s`)
@@ -178,7 +178,7 @@ const actorOf = ({ provider, subject, issuer }: Identity): PublicationActor => (
 const changedIn = ({ version, before, versions }: PublicationEvent): readonly ChangedVersion[] =>
   versions ?? [{ version, ...(before !== undefined && { before }) }]
 
-/** What a change made, or what somebody else made of it since. */
+/** The version after a change, or after a later change by another caller. */
 const isServed = (
   { status, updatedAt }: ServerVersion,
   { at, after }: Pick<PublicationEvent, 'at' | 'after'>,
@@ -193,7 +193,7 @@ const changeOf = ({ name, version, action, before, after }: PublicationEvent) =>
 })
 
 const notPurged = (): Refusal =>
-  new Refusal(501, 'PURGE_UNSUPPORTED', 'the store of this registry keeps what was published for ever')
+  new Refusal(501, 'PURGE_UNSUPPORTED', 'the store of this registry cannot purge versions')
 
 const stored = (cause?: unknown): UpstreamError =>
   new UpstreamError(
@@ -202,16 +202,18 @@ const stored = (cause?: unknown): UpstreamError =>
     { statusCode: 503, retryAfter: 5, cause },
   )
 
-/** Where the publications of a registry go: its first managed source. */
+/** The target of a registry's publications: its first managed source. */
 interface PublishTarget {
   readonly registry: string
   readonly source: string
   readonly publications: Publications
-  /** The sources of the registry that come before it: what they have is served in place of what is published. */
+  /**
+   * The earlier sources of the registry: the registry serves their versions of a name instead of the published ones.
+   */
   readonly earlier: ReadonlySet<string>
 }
 
-/** The target of a registry; refuses one that is unknown or has no managed source. */
+/** Returns the target of a registry; refuses a registry that is unknown or has no managed source. */
 function targetOf(
   catalogue: ServerCatalogue,
   managed: readonly ManagedSource[],
@@ -235,7 +237,7 @@ function targetOf(
   )
 }
 
-/** Refuses a name that an earlier source serves: what is published under it would not be served. */
+/** Refuses a name that an earlier source has: the registry would not serve a publication under it. */
 function refuseNameTaken({ earlier }: PublishTarget, view: RegistryView, name: string): void {
   const source = view.sourceOf?.(name)
   if (source === undefined || !earlier.has(source)) return
@@ -243,7 +245,7 @@ function refuseNameTaken({ earlier }: PublishTarget, view: RegistryView, name: s
   throw new Refusal(409, 'NAME_TAKEN', message)
 }
 
-/** The other source that serves a name now. */
+/** The other source from which the registry serves a name now. */
 function hiddenSource(target: PublishTarget, view: RegistryView, name: string): string | undefined {
   const source = view.sourceOf?.(name)
   return source === target.source ? undefined : source

@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path'
 import type { HealthState, Log, StateStore } from 'sallyport'
 import { jsonObject } from 'sallyport/toolkit'
 import { bytesOf, textOf } from '#plugins/store/bytes.js'
+import { KeyedMutex } from '#plugins/store/keyed-mutex.js'
 import { type Database, DatabaseError, isDiskFailure } from '#plugins/store/sqlite/database.js'
 import { failureOf } from '#plugins/store/sqlite/failure.js'
 import { FileLock, type HeldLock } from '#plugins/store/sqlite/file-lock.js'
 import type { Row } from '#plugins/store/sqlite/state-tables.js'
-import { Turns } from '#plugins/store/turns.js'
 import { cannotDecrypt, EncryptedValue, notEncrypted } from '../sealed-values.js'
 import type { Encryption, KeyNameStore } from '../stored-keys.js'
 import { UNKNOWN, UnsavedValues, type UnsavedWrites } from './unsaved-values.js'
@@ -16,7 +16,7 @@ import { UNKNOWN, UnsavedValues, type UnsavedWrites } from './unsaved-values.js'
 interface Dependencies {
   readonly database: Database<'state'>
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>
-  /** Encrypts every value if there is a key; then unencrypted ones are refused. */
+  /** Encrypts every value if there is a key; unencrypted values are refused then. */
   readonly encryption: Encryption
   readonly unsaved: UnsavedWrites
 }
@@ -24,13 +24,13 @@ interface Dependencies {
 type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>
 
 /**
- * A row for each value. Values whose key is not available throw, and are not overwritten. Values that the disk does not
- * take are used in this process until it does.
+ * A row for each value. A value whose key is not available throws, and is not overwritten. This process uses values
+ * that the disk refuses from memory until it accepts them.
  */
 export class SqliteStore implements StateStore {
-  private readonly turns = new Turns()
+  private readonly mutex = new KeyedMutex()
   private readonly unsaved: UnsavedValues
-  /** Not encrypted: it is needed to decrypt anything else. */
+  /** Not encrypted: every decryption needs it. */
   private readonly keyName: KeyNameStore = {
     read: async () => {
       const row = await this.row(LATEST_KEY)
@@ -75,7 +75,7 @@ export class SqliteStore implements StateStore {
   }
 
   async take(key: string): Promise<string | undefined> {
-    // Other processes see nothing that is not saved, and could not be kept from taking what was there before.
+    // Other processes do not see unsaved values, and could take the saved value that an unsaved one replaces.
     if (this.unsaved.has(key)) await this.saveUnsaved(key)
     for (;;) {
       const row = await this.row(key)
@@ -85,7 +85,7 @@ export class SqliteStore implements StateStore {
     }
   }
 
-  /** Encrypts values that were stored before there was a key. `false` without a key. */
+  /** Encrypts values that were stored before there was a key. Returns `false` without a key. */
   async encryptAll(): Promise<boolean> {
     if ((await this.dependencies.encryption.key(this.keyName)) === undefined) return false
     for (const key of (await this.database.call('plainKeys')).map(textOf))
@@ -93,7 +93,10 @@ export class SqliteStore implements StateStore {
     return true
   }
 
-  /** Throws when it could not be deleted: the value is gone in this process, but the next one reads it again. */
+  /**
+   * Throws when the delete could not be saved: the value is gone in this process, but the next process reads it
+   * again.
+   */
   async delete(key: string): Promise<void> {
     try {
       await this.database.call('delete', bytesOf(key))
@@ -122,7 +125,7 @@ export class SqliteStore implements StateStore {
 
   /** Queued within this process, so that only one of its waiters polls. */
   locked<T>(key: string, work: () => Promise<T>): Promise<T> {
-    return this.turns.run(key, async () => {
+    return this.mutex.run(key, async () => {
       const lock = await this.lock(key)
       try {
         return await work()
@@ -142,7 +145,7 @@ export class SqliteStore implements StateStore {
         this.dependencies.log,
       ).acquire()
     } catch (error) {
-      // No other process can create a lock here either, and losing a login is worse than refreshing it twice.
+      // Other processes cannot create a lock here either, and losing a login is worse than refreshing it twice.
       this.unsaved.failed(
         error instanceof DatabaseError ? error : new DatabaseError(folder, failureOf(error)),
       )
@@ -150,7 +153,7 @@ export class SqliteStore implements StateStore {
     }
   }
 
-  /** The value that counts, and the write that is stored. */
+  /** The current value, and the stored write. */
   private async found(key: string): Promise<{ readonly value: string | undefined; readonly id?: number }> {
     let row: Row | undefined
     try {
@@ -173,12 +176,12 @@ export class SqliteStore implements StateStore {
       if (data === undefined) throw cannotDecrypt('a value was changed', 'find out who wrote it')
       return textOf(Buffer.from(await encryption.decrypt(data, key)))
     }
-    // Anybody who can write the directory, but has no key, could plant a login.
+    // A program that can write the directory, but has no key, could plant a login.
     if ((await encryption.key(this.keyName)) !== undefined) throw notEncrypted()
     try {
       return textOf(Buffer.from(row.value))
     } catch {
-      log.warn({ key }, 'a stored value was written by something else, and counts as absent')
+      log.warn({ key }, 'another program wrote a stored value; it counts as absent')
       return undefined
     }
   }
@@ -192,7 +195,7 @@ export class SqliteStore implements StateStore {
   }
 
   private async write(key: string, value: string, expiresAt: number | undefined): Promise<void> {
-    // Encryption is of UTF-8, which has no half surrogates.
+    // The encrypted text is UTF-8, which has no half surrogates.
     const text = bytesOf(value).toString()
     const sealed = await this.sealed(key, text)
     await this.database.call('set', bytesOf(key), sealed ?? text, sealed !== undefined, expiresAt)

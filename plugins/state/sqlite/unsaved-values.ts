@@ -3,18 +3,18 @@ import type { DatabaseError } from '#plugins/store/sqlite/database.js'
 
 const RETRY = 2_000
 
-/** A write that the disk did not take. */
+/** A write that the disk refused. */
 interface UnsavedValue {
   /** `undefined` for a deletion. */
   readonly value: string | undefined
   readonly expiresAt: number | undefined
-  /** The write that was there, if that was known. Any other is newer, of another process. */
+  /** The stored write before this one, if known. Any other stored write is newer, from another process. */
   readonly previous: number | undefined | typeof UNKNOWN
 }
 
 export const UNKNOWN = Symbol('unknown')
 
-/** The values that the disk did not take, and why. They outlive a reload. */
+/** The values that the disk refused, and the reason. They outlive a reload. */
 export class UnsavedWrites {
   readonly values = new Map<string, UnsavedValue>()
   reason: string | undefined
@@ -26,11 +26,11 @@ interface Dependencies {
   readonly log: Pick<Log, 'error' | 'info'>
   /** Writes the value of this key. */
   readonly save: (key: string) => Promise<void>
-  /** Throws while nothing can be written. */
+  /** Throws while the disk refuses writes. */
   readonly probe: () => Promise<void>
 }
 
-/** Values that the disk did not take: this process uses them, and retries until they are written. */
+/** Values that the disk refused: this process uses them, and retries until they are written. */
 export class UnsavedValues {
   private timer: NodeJS.Timeout | undefined
   private retrying: Promise<void> | undefined
@@ -88,7 +88,7 @@ export class UnsavedValues {
     this.schedule()
   }
 
-  /** Tries a last time, since the values would be lost. */
+  /** Retries one last time before the values are lost. */
   async stop(): Promise<void> {
     this.stopped = true
     clearTimeout(this.timer)
@@ -116,10 +116,10 @@ export class UnsavedValues {
       await probe()
       for (const key of this.keys) await save(key)
     } catch {
-      // It is logged already.
+      // The failure is logged already.
       return
     }
-    // The list before may have been faster.
+    // The previous list may have saved the values already.
     if (writes.values.size > 0 || writes.reason === undefined) return
     writes.reason = undefined
     log.info({ path }, 'values are saved again')

@@ -11,11 +11,11 @@ import {
 import { refused } from './failure.js'
 import { connectionFault, connectionSettings, type DatabaseOptions } from './options.js'
 
-/** How long a connection may take. */
+/** Milliseconds for opening a connection. */
 export const CONNECT_LIMIT = 2_000
 
 interface ConnectorContext {
-  /** Without it, nothing is told but by what is thrown. */
+  /** Without a log, only thrown errors report anything. */
   readonly log?: Pick<Log, 'info' | 'warn'>
   readonly scrubber?: Scrubber | undefined
   readonly path: Gateway['path']
@@ -24,7 +24,7 @@ interface ConnectorContext {
 /** `direct` leads to the server itself, past a pooler. */
 export type Route = 'pooled' | 'direct'
 
-/** Makes clients that connect with the URL as it is then: a password that changed in its file is used by the next one. */
+/** Makes clients that connect with the current URL: the next client uses a password that changed in its file. */
 export class Connector {
   private readonly sockets = new Set<Socket>()
   private readonly passwords = new Map<string, () => void>()
@@ -68,7 +68,7 @@ export class Connector {
     private readonly closing: readonly (() => void)[],
   ) {}
 
-  /** What of a URL is no secret. */
+  /** The parts of a URL that are no secret. */
   describe(route: Route) {
     const { user, host, port, database, ssl } = connectionSettings(
       this.urls[route].reveal(),
@@ -79,14 +79,14 @@ export class Connector {
     return {
       user: user ?? 'of this process',
       place: `${database ?? user ?? 'the database'} at ${formatHostPort({ host, port })}`,
-      /** It crosses a network in plain text, as far as the URL tells. */
+      /** Whether, by the URL, the connection crosses a network in plain text. */
       isPlain: ssl === false && isLocal !== true,
     }
   }
 
   client(route: Route): Client {
     const client = new this.driver.Client(this.settings(route))
-    // An `error` event without a listener ends the process. What it means is known by its `end`, and from statements.
+    // An `error` event without a listener ends the process. The `end` event and failing statements report the cause.
     client.on('error', () => {})
     return client
   }
@@ -102,7 +102,7 @@ export class Connector {
     }
   }
 
-  /** Ends every connection, also those whose server does not answer. */
+  /** Ends every connection, also to a server that does not answer. */
   close(): void {
     for (const socket of this.sockets) socket.destroy()
     for (const close of [...this.closing, ...this.passwords.values()]) close()
@@ -110,12 +110,12 @@ export class Connector {
 
   private settings(route: Route): ClientConfig {
     const { password, ...settings } = connectionSettings(this.urls[route].reveal(), this.certificates())
-    // The URL is known to the scrubber; by itself the password is not.
+    // The scrubber knows the URL, but not yet the password alone.
     if (password !== '' && this.scrubber !== undefined && !this.passwords.has(password))
       this.passwords.set(password, this.scrubber.add(password))
     return {
       ...settings,
-      // As a function, so that the driver neither prints it nor looks for one in files of the user.
+      // As a function, so that the driver neither prints the password nor searches the user's files for one.
       password: () => password,
       connectionTimeoutMillis: CONNECT_LIMIT,
       keepAlive: true,
@@ -139,7 +139,7 @@ export class Connector {
 
 type Driver = typeof import('pg').default
 
-/** The package `pg` is optional: it is loaded where a list stores in PostgreSQL. */
+/** The package `pg` is optional: it is loaded when a list stores in PostgreSQL. */
 export async function loadDriver(): Promise<Driver> {
   try {
     return (await import('pg')).default

@@ -3,8 +3,8 @@ import type { Pool, PoolClient } from 'pg'
 import type { Gateway, HealthState, Log, Measure, Meter, Scrubber } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, Connector } from './connector.js'
+import { DatabaseHealth } from './database-health.js'
 import { databaseFailure, tooSlow } from './failure.js'
-import { Level } from './level.js'
 import { Listener } from './listener.js'
 import { type Lock, Locks } from './locks.js'
 import type { DatabaseOptions } from './options.js'
@@ -25,17 +25,17 @@ const CONNECTIONS = 4
 const LONGEST_POLL = 30_000
 
 /**
- * PostgreSQL, as plugins that store in it use it. Every wait is bounded; what fails since the database is away is an
- * `UpstreamError` with 503. `open` waits for nothing in the network; `start` belongs into `onStart`, `close` into `onStop`.
+ * PostgreSQL for plugins that store in it. Every wait is bounded; while the database is away, calls fail with an
+ * `UpstreamError` of 503. `open` does not use the network; `start` belongs into `onStart`, `close` into `onStop`.
  */
 export class Database {
-  /** For what keeps a connection for long: one is always left for others. */
+  /** For work that keeps a connection long: one connection always stays free for others. */
   readonly longReads = new Semaphore(CONNECTIONS - 1)
   private readonly pool: Pool
   private readonly measures: DatabaseMeasures
   private readonly locks: Locks
   private readonly listener: Listener
-  private readonly level: Level
+  private readonly databaseHealth: DatabaseHealth
 
   static async open(options: DatabaseOptions, context: Context): Promise<Database> {
     return new Database(await Connector.open(options, context), options, context)
@@ -49,7 +49,7 @@ export class Database {
     const { schema } = options
     const connectionLost = (use: string): void => {
       this.measures.lost(use)
-      this.level.suspect()
+      this.databaseHealth.suspect()
     }
     this.pool = new connector.driver.Pool({
       Client: connector.clientClass('pooled'),
@@ -58,16 +58,16 @@ export class Database {
       idleTimeoutMillis: 30_000,
     })
     this.measures = new DatabaseMeasures(this.pool)
-    // Of an idle connection; without a listener the process would end.
+    // An idle connection may fail; without a listener the process would end.
     this.pool.on('error', () => connectionLost('pool'))
     const open = () =>
       Session.open(connector, schema).catch((error: unknown) => {
-        this.level.suspect()
+        this.databaseHealth.suspect()
         throw error
       })
     this.locks = new Locks({ schema, log, open, lost: () => connectionLost('locks') })
     this.listener = new Listener({ open, lost: () => connectionLost('notifications') })
-    this.level = new Level({
+    this.databaseHealth = new DatabaseHealth({
       options,
       connector,
       log,
@@ -75,18 +75,20 @@ export class Database {
     })
   }
 
-  /** Measures by this meter, until the function that it returns is called: before `start`, and in `onStart`. */
+  /**
+   * Measures with this meter, until the caller calls the returned function. Call it before `start`, and in `onStart`.
+   */
   measureBy(meter: Meter): () => void {
     return this.measures.add(meter)
   }
 
-  /** Checks the level, and migrates if the options say so. Throws a `ConfigError` for a database that cannot be used. */
+  /** Checks the schema level, and migrates if the options say so. Throws a `ConfigError` for an unusable database. */
   start(): Promise<void> {
-    return this.level.start()
+    return this.databaseHealth.start()
   }
 
   async close(): Promise<void> {
-    this.level.close()
+    this.databaseHealth.close()
     await Promise.all([this.listener.close(), this.locks.close()])
     this.connector.close()
     await this.pool.end()
@@ -98,10 +100,10 @@ export class Database {
   }
 
   health(): HealthState {
-    return this.level.health()
+    return this.databaseHealth.health()
   }
 
-  /** All statements of `work`, or none when it throws. Tables are named without a schema. */
+  /** Commits all statements of `work`, or none when it throws. Table names have no schema. */
   async transaction<T>(
     work: (statements: Statements) => T | Promise<T>,
     options: TransactionOptions = {},
@@ -118,7 +120,7 @@ export class Database {
       const left = { ...options, limit: end - performance.now(), committed: this.committed }
       return await inTransaction(client, this.options.schema, work, dispose, left)
     } catch (error) {
-      this.level.failed(error)
+      this.databaseHealth.failed(error)
       throw error
     } finally {
       client?.release(isBroken)
@@ -128,7 +130,7 @@ export class Database {
   private async connected(limit: number): Promise<PoolClient> {
     const connecting = this.pool.connect()
     return within(Math.max(1, limit), connecting, tooSlow).catch((error: unknown) => {
-      // One that comes too late is for the next.
+      // A connection that comes too late goes to the next caller.
       connecting.then(
         (late) => late.release(),
         () => {},
@@ -142,14 +144,14 @@ export class Database {
     return this.locks.locked(key, (lock) => work(this.observed(lock)))
   }
 
-  /** Calls `work` whenever this process gets the lock. The function that it returns gives it up, and settles then. */
+  /** Calls `work` whenever this process gets the lock. The returned function releases the lock, and then settles. */
   lead(key: string, work: (lock: Lock) => void): () => Promise<void> {
     return this.locks.lead(key, (lock) => work(this.observed(lock)))
   }
 
   /**
-   * Calls `wake` when a transaction that notified this topic was committed, whenever notifications may have been lost, and
-   * now and then: where `url` is a pooler without `directUrl`, nothing arrives.
+   * Calls `wake` when a transaction that notified this topic was committed, whenever notifications may have been lost,
+   * and now and then: where `url` is a pooler without `directUrl`, nothing arrives.
    */
   listen(topic: string, wake: () => void, longestPoll = LONGEST_POLL): () => void {
     const stop = this.listener.listen(this.channel(topic), wake)
@@ -160,30 +162,30 @@ export class Database {
     }
   }
 
-  /** Wakes those who listen to this topic, in all processes, once the transaction is committed. */
+  /** Wakes the listeners of this topic in all processes, once the transaction is committed. */
   async notify(statements: Statements, topic: string): Promise<void> {
     await statements.query('select pg_notify($1, $2)', [this.channel(topic), ''])
   }
 
-  private readonly committed = (hasWritten: boolean): void => this.level.succeeded(hasWritten)
+  private readonly committed = (hasWritten: boolean): void => this.databaseHealth.succeeded(hasWritten)
 
-  /** Whether the database stores what it is given counts there too. */
+  /** The results of writes count for the health too. */
   private observed(lock: Lock): Lock {
-    const { committed, level } = this
+    const { committed, databaseHealth } = this
     return {
       ...lock,
       async transaction(work, options) {
         try {
           return await lock.transaction(work, { ...options, committed })
         } catch (error) {
-          level.writeFailed(error)
+          databaseHealth.writeFailed(error)
           throw error
         }
       },
     }
   }
 
-  /** A name of a channel has at most 63 bytes, and all schemas of a database share them. */
+  /** A channel name has at most 63 bytes, and all schemas of a database share the channels. */
   private channel(topic: string): string {
     const digest = hash('sha256', `${this.options.schema}\0${topic}`)
     return `sallyport_${digest.slice(0, 32)}`
@@ -195,17 +197,17 @@ interface Measures {
   readonly lost: Measure
 }
 
-/** What is measured of a database. Over a reload the lists before and after it share one, and each has a meter. */
+/** The metrics of a database. Over a reload the old and the new list share them, each with a meter of its own. */
 class DatabaseMeasures {
   private readonly meters = new Set<Measures>()
 
   constructor(private readonly pool: Pool) {
     for (const event of ['acquire', 'remove'] as const) pool.on(event, () => this.measure())
-    // Emitted before the connection is among the idle ones.
+    // The pool emits `release` before it counts the connection as idle.
     pool.on('release', () => queueMicrotask(() => this.measure()))
   }
 
-  /** Measures by this one too, until the function that it returns is called. */
+  /** Measures with this meter too, until the caller calls the returned function. */
   add(meter: Meter): () => void {
     const measures = {
       connections: meter.gauge(

@@ -9,7 +9,7 @@ import { inspectSchema, LEVEL } from './tables.js'
 import { inTransaction } from './transaction.js'
 
 const LIMIT = 10_000
-// Tokens are judged by the clock of each process, and dates are those of the database.
+// Each process checks tokens by its own clock, and dates come from the database's clock.
 const CLOCK_TOLERANCE = 5_000
 
 interface Place {

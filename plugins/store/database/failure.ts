@@ -4,7 +4,7 @@ import { NETWORK_REASONS, TOO_SLOW } from '../network-reasons.js'
 /** Seconds after which a caller may try again. */
 const RETRY_AFTER = 5
 
-/** The database cannot be used now; `reason` is a clause whose subject is the database. */
+/** The database is unusable now; `reason` is a clause whose subject is the database. */
 export const unavailable = (reason: string): UpstreamError =>
   new UpstreamError('DATABASE_UNAVAILABLE', `the database cannot be used: ${reason}`, {
     statusCode: 503,
@@ -13,7 +13,7 @@ export const unavailable = (reason: string): UpstreamError =>
 
 export const tooSlow = (): UpstreamError => unavailable(TOO_SLOW)
 
-/** It answers, and stores nothing. */
+/** The database answers, but stores nothing. */
 export const refusesWrites = (reason = READ_ONLY): UpstreamError =>
   new UpstreamError('DATABASE_REFUSES_WRITES', `the database stores nothing: ${reason}`, {
     statusCode: 503,
@@ -30,7 +30,7 @@ export const lockLost = (): UpstreamError =>
 const READ_ONLY = 'it can only be read, as a standby, or with default_transaction_read_only'
 const WRITES_REFUSED: Readonly<Record<string, string>> = { '25006': READ_ONLY, '53100': 'its disk is full' }
 
-// Classes of SQLSTATE, and states within them; the longest match counts.
+// Reasons by SQLSTATE, or the beginning of one; the longest match counts.
 const STATES: Readonly<Record<string, string>> = {
   '08': 'the connection failed',
   '28': 'it refused the user or the password',
@@ -56,8 +56,8 @@ const MESSAGES: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * The error for what the driver threw. Its own message and cause are left out: they quote values of statements, and parts
- * of the URL.
+ * Converts an error of the driver. Leaves out its message and cause: they quote values of statements, and parts of the
+ * URL.
  */
 export function databaseFailure(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
@@ -69,7 +69,7 @@ export function databaseFailure(error: unknown): GatewayError {
   if (reason !== undefined) return unavailable(reason)
   if (['42P01', '3F000', '42703'].includes(code)) return notMigrated()
   if (code === '42501') return lacksRights()
-  // 23: what is there already; 40: two transactions at once. Trying again makes sense.
+  // 23: a row exists already; 40: two transactions at once. A retry may succeed.
   if (/^(?:23|40)/.test(code))
     return new GatewayError('DATABASE_CONFLICT', `the database found a conflict (SQLSTATE ${code})`)
   return new GatewayError('DATABASE_FAILED', `the database refused a statement (SQLSTATE ${code})`)

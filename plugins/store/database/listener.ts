@@ -10,7 +10,7 @@ interface Dependencies {
 const FIRST_PAUSE = 100
 const LONGEST_PAUSE = 5_000
 
-/** One connection that is told of notifications. It comes back for ever; whatever came meanwhile is lost. */
+/** One connection that receives notifications. It reconnects for ever; notifications meanwhile are lost. */
 export class Listener {
   private readonly wakers = new Map<string, Set<() => void>>()
   private readonly stopping = new AbortController()
@@ -19,12 +19,13 @@ export class Listener {
 
   constructor(private readonly dependencies: Dependencies) {}
 
-  /** Calls `wake` after each notification, and after each time that the connection is there again. */
+  /** Calls `wake` after each notification, and after each reconnection. */
   listen(channel: string, wake: () => void): () => void {
     const wakers = this.wakers.get(channel) ?? new Set()
     this.wakers.set(channel, wakers.add(wake))
     this.running ??= this.run()
-    // A session that is open already learns of the channel now. When that fails it ends, and the next one listens to all.
+    // An open session subscribes to the channel now. If that fails, the session ends, and the next one subscribes to
+    // all.
     void this.session?.run(`listen "${channel}"`).then(wake, () => {})
     return () => void wakers.delete(wake)
   }

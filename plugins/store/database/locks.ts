@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from 'sallyport'
-import { Turns } from '../turns.js'
+import { KeyedMutex } from '../keyed-mutex.js'
 import { databaseFailure, lockLost, unavailable } from './failure.js'
 import type { Session } from './session.js'
 import type { Statements, TransactionOptions } from './transaction.js'
 
-/** A lock that this process has. */
+/** A lock that this process holds. */
 export interface Lock {
-  /** Whether the work under it has ended. */
+  /** Whether the work under the lock has ended. */
   isReleased(): boolean
   /** Aborted when the lock was lost. */
   readonly signal: AbortSignal
-  /** Runs on the connection that holds the lock: it fails when the lock was lost. */
+  /** Runs a statement on the connection that holds the lock: it fails when the lock was lost. */
   transaction<T>(work: (statements: Statements) => Promise<T>, options?: TransactionOptions): Promise<T>
 }
 
@@ -24,35 +24,36 @@ interface Dependencies {
   readonly lost: () => void
 }
 
-/** Between two attempts, so that processes do not try in step. */
+/** Milliseconds between two attempts, random, so that processes do not retry in step. */
 const pause = (): number => 50 + Math.random() * 100
 const WARN_AFTER = 3_000
 const FAILURE_LASTS = 500
-// Longer than a failure lasts. A server that starts again, or a failover, takes about as long.
+// Longer than FAILURE_LASTS: the restart of a server, or a failover, takes about as long.
 const RETRIED_FOR = 1_000
 const leadPause = (): number => 500 + Math.random() * 1_000
 
 /**
- * Locks of this process in the database, all on one connection: with one for each, nested locks would wait for connections
- * that others hold. The server lets a session take its own lock twice, so this process takes turns before.
+ * Locks of this process in the database, all on one connection: with a connection for each, nested locks would wait for
+ * connections that others hold. The server lets a session take its own lock twice, so a mutex within the process comes
+ * first.
  */
 export class Locks {
   private session: Promise<Session> | undefined
   private isClosed = false
   private failedAt = Number.NEGATIVE_INFINITY
   private failure: unknown
-  private readonly turns = new Turns()
+  private readonly mutex = new KeyedMutex()
 
   constructor(private readonly dependencies: Dependencies) {}
 
   /** Waits for the lock, and runs `work` under it. Throws when the lock was lost meanwhile. */
   async locked<T>(key: string, work: (lock: Lock) => Promise<T>): Promise<T> {
-    return this.turns.run(key, async () => {
+    return this.mutex.run(key, async () => {
       const begun = performance.now()
       let warned = false
       for (;;) {
         const lock = await this.tryAcquire(key).catch((error: unknown) => {
-          // The connection may have ended while it waited, and the server be there again.
+          // The connection may have ended during the wait, and the server may be reachable again.
           if (performance.now() - begun > RETRIED_FOR) throw error
         })
         if (lock !== undefined) return lock.run(work)
@@ -65,10 +66,10 @@ export class Locks {
     })
   }
 
-  /** Calls `work` whenever this process gets the lock, until the function that it returns is called. */
+  /** Calls `work` whenever this process gets the lock, until the caller calls the returned function. */
   lead(key: string, work: (lock: Lock) => void): () => Promise<void> {
     const stopping = new AbortController()
-    const done = this.turns.run(key, async () => {
+    const done = this.mutex.run(key, async () => {
       while (!stopping.signal.aborted && !this.isClosed) {
         const lock = await this.tryAcquire(key).catch(() => undefined)
         await lock
@@ -107,7 +108,7 @@ export class Locks {
 
   private async connected(): Promise<Session> {
     if (this.isClosed) throw unavailable('the gateway stops')
-    // Those who wait for their turn would each wait for the same silent server.
+    // Otherwise each queued caller would wait for the same silent server.
     if (this.session === undefined && performance.now() - this.failedAt < FAILURE_LASTS) throw this.failure
     this.session ??= this.dependencies.open().then(
       (session) => {

@@ -8,7 +8,7 @@ import { inTransaction, type Statements } from './transaction.js'
 
 const LIMIT = 25_000
 
-/** What `sallyport migrate` runs. */
+/** Runs for `sallyport migrate`. */
 export async function migrateDatabase(
   options: DatabaseOptions,
   path: Gateway['path'],
@@ -22,7 +22,7 @@ export async function migrateDatabase(
   }
 }
 
-/** Brings the schema to the level of this version, in one transaction. Returns what it did, a line for each step. */
+/** Brings the schema to the level of this version, in one transaction. Returns a line for each step. */
 export async function migrateSchema(
   connector: Connector,
   schema: string,
@@ -69,7 +69,7 @@ async function migrate(statements: Statements, schema: string, user: string): Pr
   return lines
 }
 
-/** Makes the schema, and the table that says of which level the others are. */
+/** Makes the schema, and the table that holds the level of the others. */
 async function prepare(statements: Statements, schema: string): Promise<void> {
   const [found] = await statements.query<{ usable: boolean; inhabited: boolean }>(
     `select has_schema_privilege(oid, 'usage') as usable,
@@ -77,7 +77,7 @@ async function prepare(statements: Statements, schema: string): Promise<void> {
      from pg_namespace n where nspname = $1`,
     [schema],
   )
-  // Without that right PostgreSQL says that there is no schema.
+  // Without that right PostgreSQL reports that the schema does not exist.
   if (found?.usable === false) throw lacksRights()
   if (found?.inhabited === true) {
     const message =

@@ -82,7 +82,7 @@ const Parameters = z.strictObject({
   options: z.string().optional(),
 })
 
-// Of other programs, which people copy URLs from. Another name may be a part of the password.
+// Parameters of other programs, from which people copy URLs. Any other name may be a part of the password.
 const UNSUPPORTED = [
   ...['sslrootcert', 'sslcert', 'sslkey', 'ssl', 'channel_binding', 'gssencmode', 'connect_timeout'],
   ...['target_session_attrs', 'client_encoding', 'pgbouncer', 'passfile', 'service', 'dbname'],
@@ -91,7 +91,7 @@ const UNSUPPORTED = [
 const EXPECTED =
   'expected a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE; characters such as @ : / # % in the password are encoded, as %40'
 
-/** What is wrong with a URL, without quoting it: it holds the password. */
+/** The fault of a URL. The message never quotes the URL, which holds the password. */
 export function connectionFault(text: string): string | undefined {
   const result = parse(text)
   return typeof result === 'string' ? result : undefined
@@ -103,7 +103,7 @@ export function connectionSettings(text: string, ca: string | undefined): Connec
   if (typeof result === 'string') throw new Error(result)
   const { sslmode, ...settings } = result
   const usesTls = ca !== undefined || (sslmode !== undefined && sslmode !== 'disable')
-  // `require` and `prefer` verify too: a connection that anybody in between could read would carry the password.
+  // `require` and `prefer` verify too: an unverified connection would show the password to anybody in between.
   return { ...settings, ssl: usesTls && { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } }
 }
 
@@ -111,7 +111,7 @@ function parse(text: string): (Omit<ConnectionSettings, 'ssl'> & { sslmode: stri
   try {
     const url = new URL(text)
     if (!['postgres:', 'postgresql:'].includes(url.protocol)) return EXPECTED
-    // Where `/`, `?` or `#` of the password was not encoded, the rest of it, and `@`, came to stand there.
+    // With an unencoded `/`, `?` or `#` in the password, the rest of it and the `@` are parsed as this part.
     if (url.hash !== '' || `${url.pathname}${url.search}`.includes('@')) return EXPECTED
     const found = Parameters.safeParse(Object.fromEntries(url.searchParams))
     if (!found.success) return found.error.issues.map(parameterFault).join('; ')

@@ -3,13 +3,13 @@ interface Waiting {
   readonly fail: (reason: unknown) => void
 }
 
-/** At most so many at once; others wait in order. */
+/** Lets at most so many callers run at once; others wait in order. */
 export class Semaphore {
   private readonly waiting = new Set<Waiting>()
 
   constructor(private free: number) {}
 
-  /** Settles when this caller may begin; it calls `end` when it is done. */
+  /** Settles when this caller may begin; the caller calls `end` when it is done. */
   async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (this.free > 0) {
@@ -37,7 +37,7 @@ export class Semaphore {
     else if (this.waiting.delete(next)) next.begin()
   }
 
-  /** Fails those that wait: each would wait for the same silent server. */
+  /** Fails the waiting callers: each would wait for the same silent server. */
   fail(reason: unknown): void {
     for (const { fail } of this.waiting) fail(reason)
     this.waiting.clear()

@@ -9,8 +9,8 @@ import { inTransaction, READ_LIMIT, type Statements, type TransactionOptions } f
 const CHECK_EVERY = 5_000
 const CHECK_LIMIT = 5_000
 
-// A process that stands still, and a machine that is gone, hold their locks until the server notices. An older server does
-// not know all of these.
+// A suspended process, or a machine that is gone, holds its locks until the server notices. An older server does not
+// know all of these settings.
 const SETTINGS = Object.entries({
   idle_session_timeout: 4 * CHECK_EVERY,
   tcp_keepalives_idle: 10,
@@ -19,8 +19,8 @@ const SETTINGS = Object.entries({
 }).map(([name, value]) => `('${name}', '${value}')`)
 
 /**
- * A connection that stays open, for what the server binds to one. Statements wait for each other. A server that no longer
- * answers ends it.
+ * A connection that stays open, for locks and LISTEN, which the server binds to a connection. Statements run one after
+ * the other. The session ends when the server no longer answers.
  */
 export class Session {
   private readonly controller = new AbortController()
@@ -80,7 +80,7 @@ export class Session {
       try {
         return (await within(limit, this.client.query(text, [...values]), tooSlow)).rows
       } catch (error) {
-        // Whatever failed: what the server has done is not known.
+        // After any failure it is unknown whether the server ran the statement.
         this.end()
         throw databaseFailure(error)
       }
@@ -88,8 +88,8 @@ export class Session {
   }
 
   /**
-   * A statement whose `$1` is the connection's own process of the server, and that answers in `bound` whether it ran there.
-   * Where it did not, a pooler that was not recognized is in between, and the session ends.
+   * Runs a statement whose `$1` is the server process of this connection, and whose column `bound` says whether it ran
+   * there. If not, an unrecognized pooler is in between, and the session ends.
    */
   async runBound(
     text: string,
@@ -128,13 +128,13 @@ const ROUNDS = 3
 
 /**
  * Whether a pooler gives the connection of one client to another between two transactions. Locks and LISTEN belong to a
- * connection of the server, so they would be somebody else's.
+ * connection of the server, so another client would have them.
  */
 export async function isTransactionPooler(first: ClientBase, second: ClientBase): Promise<boolean> {
   const own = await backendOf(first)
   for (let round = 0; round < ROUNDS; round++) {
     if ((await backendOf(first)) !== own) return true
-    // A pooler that takes the connection that was used last takes the first one's; one that takes turns gives it another.
+    // A pooler that reuses the last connection returns the first client's; one that rotates returns another.
     await second.query('begin')
     const isShared = (await backendOf(second)) === own || (await backendOf(first)) !== own
     await second.query('rollback')
@@ -143,7 +143,7 @@ export async function isTransactionPooler(first: ClientBase, second: ClientBase)
   return false
 }
 
-/** The process of the server that answers this connection. */
+/** The server process that answers this connection. */
 async function backendOf(client: ClientBase): Promise<unknown> {
   return (await client.query('select pg_backend_pid() as pid')).rows[0]?.pid
 }

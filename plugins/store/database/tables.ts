@@ -1,12 +1,12 @@
 import { refused } from './failure.js'
 import type { Statements } from './transaction.js'
 
-/** What brings the schema to a level: the first entry creates level 1. They are never changed once they were released. */
+/** The steps that bring the schema to a level: the first creates level 1. A released step never changes. */
 export const STEPS: readonly { readonly does: string; readonly sql: string }[] = [
   {
     does: 'created the tables',
-    // Text that others control is `bytea`: `text` refuses NUL, and depends on the encoding of the database. Names have no
-    // limit, but what is indexed has, so digests are. A purged version has no document.
+    // Text that others control is `bytea`: `text` refuses NUL, and depends on the encoding of the database. Names have
+    // no limit, but indexed values have, so the indexes use digests. A purged version has no document.
     sql: `
       create table source_state (
         id integer generated always as identity primary key,
@@ -82,10 +82,10 @@ export const STEPS: readonly { readonly does: string; readonly sql: string }[] =
 /** The level of this version. */
 export const LEVEL: number = STEPS.length
 
-/** The oldest level whose programs can use a database of this level. It rises with a step that takes something from them. */
+/** The oldest level whose programs can use a database of this level. A step that breaks older programs raises it. */
 export const READABLE_BY = 1
 
-/** What this version uses, to tell its tables from others of the same names. */
+/** The columns that this version uses, which distinguish its tables from others of the same names. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   schema_level: ['level', 'readable_by'],
   source_state: [
@@ -100,11 +100,11 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   state: ['key', 'value', 'changed_at', 'expires_at'],
 }
 
-/** What there is in the schema. */
+/** The state of the schema. */
 interface Inspected {
   /** 0 without tables. */
   readonly level: number
-  /** Whether the server takes writes, as far as it says so beforehand. */
+  /** Whether the server accepts writes, as far as its settings show. */
   readonly isWritable: boolean
 }
 
@@ -144,7 +144,7 @@ export async function inspectSchema(
     const message = `its tables are of a newer version of sallyport (level ${level}; this version knows ${LEVEL}): use that version, or another schema`
     throw refused(place, message)
   }
-  // Of an older level, tables and columns may be missing.
+  // An older level may lack tables and columns.
   if (foreign !== undefined && level >= LEVEL) throw belongsToOthers(place, foreign)
   return { level, isWritable }
 }

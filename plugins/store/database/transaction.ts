@@ -8,14 +8,14 @@ export interface Statements {
 }
 
 export interface TransactionOptions {
-  /** Milliseconds for all of it, so that a silent server holds nobody up; 9 s by default. */
+  /** Milliseconds for the whole transaction, so that a silent server blocks no caller longer; 9 s by default. */
   readonly limit?: number
   /** Every statement sees the same state of the database. */
   readonly snapshot?: boolean
   readonly signal?: AbortSignal | undefined
   /** Called after the commit, with whether any row was written. */
   readonly committed?: ((hasWritten: boolean) => void) | undefined
-  /** Called when nobody knows whether it was committed: the answer was lost. */
+  /** Called when the answer to the commit was lost, so that its result is unknown. */
   readonly uncertain?: (() => void) | undefined
 }
 
@@ -24,13 +24,13 @@ export const READ_LIMIT = 2_000
 export const WRITE_LIMIT = 9_000
 // A large transaction may take longer than this, but no single statement of it.
 export const STATEMENT_LIMIT = 8_000
-// A process that stands still holds no row for longer.
+// A suspended process holds no row for longer.
 const IDLE_LIMIT = 30_000
 const WRITES = ['INSERT', 'UPDATE', 'DELETE']
 
 /**
- * Everything runs in a transaction, with settings of its own: a pooler in transaction mode would give the settings of a
- * session to others. `dispose` is called when the connection can no longer be used.
+ * Runs `work` in a transaction with settings of its own: a pooler in transaction mode would give the settings of a
+ * session to other clients. Calls `dispose` when the connection can no longer be used.
  */
 export async function inTransaction<T>(
   client: ClientBase,
@@ -48,7 +48,7 @@ export async function inTransaction<T>(
     try {
       return await within(left, client.query(text, [...values]), tooSlow, signal)
     } catch (error) {
-      // The server reports an error with a SQLSTATE, and the connection is good. After anything else it is not known.
+      // After an error with a SQLSTATE the connection is good. After any other error its state is unknown.
       if (isSqlError(error)) throw databaseFailure(error)
       isOpen = false
       dispose()
@@ -56,10 +56,11 @@ export async function inTransaction<T>(
     }
   }
   const settings = [
-    // Whatever the default of the server: who waited for a lock has to see what its holder wrote.
+    // Independent of the server's default: after waiting for a lock, a transaction must see the rows that its holder
+    // wrote.
     `begin isolation level ${snapshot ? 'repeatable read read only' : 'read committed'}`,
     `set local search_path to "${schema}"`,
-    // The driver reads no other dates.
+    // The driver parses no other format of dates.
     'set local datestyle to iso',
     `set local statement_timeout to ${Math.ceil(Math.min(Math.max(1, limit), STATEMENT_LIMIT))}`,
     `set local idle_in_transaction_session_timeout to ${IDLE_LIMIT}`,
@@ -77,7 +78,7 @@ export async function inTransaction<T>(
       if (!isOpen) uncertain?.()
       throw error
     })
-    // Of a transaction in which a statement failed.
+    // The state of a transaction in which a statement failed.
     if (command !== 'COMMIT') throw unavailable('it did not commit')
     committed?.(hasWritten)
     return result

@@ -6,12 +6,12 @@ import { tooSlow } from '../database/failure.js'
 
 type Read = (statements: Statements) => Promise<StoredContents | undefined>
 
-/** For all documents of a source; a single statement has less. */
+/** Milliseconds for all documents of a source; a single statement has less. */
 export const CONTENTS_LIMIT = 120_000
 
 /**
- * Contents whose payloads are read in a transaction: it is open until the last of them, and no longer than their reader
- * takes. Throws when the database does not answer in time; waiting for other reads to end is no part of that.
+ * Contents whose payloads come from an open transaction, which ends with the last payload or with its reader. Throws
+ * when the database does not answer in time; the wait for other reads does not count.
  */
 export async function openContents(
   database: Database,
@@ -60,10 +60,10 @@ function withEnd(payloads: StoredContents['payloads']) {
   return { payloads: each(), ended }
 }
 
-// Few round trips, and no more memory than so many documents of the largest size take.
+// Few round trips, and bounded memory even for documents of the largest size.
 const PAGE = 200
 
-/** What a query finds, read within the transaction, page by page. An array when there are no further ones to read. */
+/** The rows of a query, read within the transaction, page by page. An array when one page has them all. */
 export async function payloadsOf<Row extends QueryResultRow>(
   statements: Statements,
   query: string,

@@ -47,21 +47,21 @@ import { batches } from './source-rows.js'
 
 interface Options {
   readonly database: Database
-  /** On this machine. */
+  /** The copy on this machine. */
   readonly copy: SqliteSource | undefined
   readonly copyFailed: (error: unknown) => void
 }
 
 type Work<T> = (statements: Statements, source: PublishedSource) => Promise<T>
 
-/** What is published in one source, in the database. */
+/** The publications of one source, in the database. */
 export class PostgresPublications implements Publications {
-  // Those of a source wait for each other in the database: here they take no connection meanwhile.
+  // Writes to one source wait for each other in the database: queued here, they hold no connection meanwhile.
   private readonly writes = new Semaphore(1)
   private readonly copy: PublishedCopy | undefined
 
   constructor(
-    readonly place: string,
+    readonly location: string,
     private readonly source: string,
     private readonly options: Options,
   ) {
@@ -115,7 +115,7 @@ export class PostgresPublications implements Publications {
       if (versions.length === 0) throw versionUnknown(target)
       const { event, changed } = statusEvent(versions, state, actor, source.at)
       if (event === undefined) throw new NothingToStore()
-      // A statement for each would take longer than a write may.
+      // One statement for each version would take longer than the limit of a write.
       for (const batch of batches(changed, () => 0)) await updateStates(statements, source, batch, event)
       await insertEvent(statements, source, event, maxEvents)
       return [event]
@@ -159,7 +159,7 @@ export class PostgresPublications implements Publications {
     await this.copy?.close()
   }
 
-  /** All of `work`, or nothing when it throws. It is answered when the commit is known. */
+  /** Commits all of `work`, or nothing when it throws. Settles when the result of the commit is known. */
   private async write<T>(name: string, work: Work<T>): Promise<T> {
     const end = performance.now() + WRITE_LIMIT
     const late = new AbortController()
@@ -187,7 +187,7 @@ export class PostgresPublications implements Publications {
       return result
     }
     try {
-      // What is left is for asking whether it was stored.
+      // The remaining time is for the query whether the write was stored.
       const limit = end - performance.now() - READ_LIMIT
       return await database.transaction(transaction, { limit, uncertain })
     } catch (error) {
@@ -197,9 +197,9 @@ export class PostgresPublications implements Publications {
     }
   }
 
-  /** Asked once, after a commit whose answer was lost. */
+  /** Checks once, after a commit whose answer was lost, whether the write was stored. */
   private async isStored(name: string, requestId: Buffer, end: number): Promise<boolean> {
-    // The lock of the source waits for the end of that transaction, which may still be under way.
+    // Taking the lock of the source waits for the end of that transaction, which may still be running.
     const ask = async (statements: Statements): Promise<boolean> =>
       hasEvents(statements, await nextRevision(statements, this.source, requestId), name)
     try {
@@ -226,7 +226,7 @@ const uncertainty = (cause: unknown): UpstreamError =>
     { cause, statusCode: 503, retryAfter: 5 },
   )
 
-/** Ends a transaction that would raise the revision and change nothing. */
+/** Thrown to roll back a transaction that would raise the revision and change nothing. */
 class NothingToStore extends Error {}
 
 const published = ({ kind, payloads, revision }: StoredContents): PublishedContents => ({
@@ -234,7 +234,7 @@ const published = ({ kind, payloads, revision }: StoredContents): PublishedConte
   revision: () => String(revision),
 })
 
-/** Once the version is inserted: what is beyond a limit is rolled back. */
+/** Runs after the insert: a version beyond a limit is rolled back. */
 async function checkRoom(
   statements: Statements,
   source: PublishedSource,
@@ -249,9 +249,9 @@ async function checkRoom(
   if (maxBytes < Infinity && (await heldBytes(statements, source)) > maxBytes) throw sourceFull(maxBytes)
 }
 
-// It is written as a whole: what is published in quick succession is written once.
+// The copy is written as a whole: one write covers publications in quick succession.
 const PAUSE = 1_000
-// A full disk may have room again soon, and nobody may publish for weeks.
+// A full disk may soon have room again, while the next publication may be weeks away.
 const RETRY = 10_000
 
 /** A copy on this machine, for a start while the database is away. */
@@ -270,7 +270,7 @@ class PublishedCopy {
     return this.file.read(undefined, signal)
   }
 
-  /** Writes it soon: something has changed. */
+  /** Schedules a write of the copy after a change. */
   renew(): void {
     this.isDue = true
     this.renewing ??= this.renewAll()

@@ -15,20 +15,20 @@ import {
 
 export interface PostgresSourceOptions {
   readonly database: Database
-  /** On this machine. */
+  /** The copy on this machine. */
   readonly copy: SqliteSource | undefined
-  /** Called when it is known that what this process has is the newest. */
+  /** Called when this process has confirmed that its contents are the newest. */
   readonly isCurrent: (revision: number) => void
-  /** How long a lost notification goes unnoticed; 30 s by default. */
+  /** Milliseconds after which the process notices a lost notification; 30 s by default. */
   readonly longestPoll?: number
 }
 
 /** A source whose contents are in the database. */
 export class PostgresSource implements SourceStore, SharedSource {
   readonly shared: SharedSource = this
-  /** Of what this process has. */
+  /** The revision of this process's contents. */
   private revision = 0
-  /** While this process leads. */
+  /** Set while this process leads. */
   private lock: Lock | undefined
   private lookForRequest = (): void => {}
 
@@ -108,7 +108,7 @@ export class PostgresSource implements SourceStore, SharedSource {
     await this.options.copy?.save(...given)
   }
 
-  /** All processes learn of what was written, once it is committed. A former leader's write fails. */
+  /** Notifies all processes of the write once it is committed. A former leader's write fails. */
   private async asLeader<T>(
     work: (statements: Statements) => Promise<T>,
     options: TransactionOptions,
@@ -133,11 +133,11 @@ export class PostgresSource implements SourceStore, SharedSource {
   }
 
   private topic(event: string): string {
-    return JSON.stringify([event, this.key.name, this.key.place])
+    return JSON.stringify([event, this.key.name, this.key.location])
   }
 }
 
-/** A revision counts only once all of it was read. */
+/** A revision counts only after its payloads were read to the end. */
 function whenRead(contents: StoredContents, read: (revision: number) => void): StoredContents {
   const { payloads, revision } = contents
   const each = async function* (): AsyncGenerator<Uint8Array> {

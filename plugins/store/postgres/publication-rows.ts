@@ -5,14 +5,14 @@ import { ACTIVE, identified, type PublishedVersion, withState } from '../publica
 import { payloadOf } from '../publications/publication.js'
 import { payloadsOf } from './open-contents.js'
 
-/** A source to which people publish. Its row is locked by whoever writes. */
+/** A source to which people publish. Each writer locks its row. */
 export interface PublishedSource {
   readonly id: number
   readonly revision: number
-  /** Of the last purge: who knows an earlier one reads the whole. */
+  /** The revision of the last purge: a process with an earlier one reads the whole. */
   readonly purged: number
   readonly at: string
-  /** Of the request that writes: its events are known by it. */
+  /** The ID of the writing request, which identifies its events. */
   readonly requestId: Buffer
 }
 
@@ -28,7 +28,7 @@ const sourceOf = ({ id, revision, purged, changed_at }: SourceColumns) => ({
   at: changed_at.toISOString(),
 })
 
-/** The source as it is; undefined before the first publication. */
+/** The current source; undefined before the first publication. */
 async function findPublished(
   statements: Statements,
   source: string,
@@ -41,8 +41,8 @@ async function findPublished(
 }
 
 /**
- * The source with the revision and the time of this transaction, and its lock: others wait for the end of it. A revision is a
- * time in milliseconds, so that a database whose backup was restored gives none a second time.
+ * Locks the source until the end of the transaction, and gives it a new revision and time. A revision is a time in
+ * milliseconds, so that a database restored from a backup gives none a second time.
  */
 export async function nextRevision(
   statements: Statements,
@@ -63,7 +63,7 @@ export async function nextRevision(
   return nextRevision(statements, source, requestId)
 }
 
-/** `false` when the version is there already. */
+/** Returns `false` when the version exists already. */
 export async function insertVersion(
   statements: Statements,
   { id, revision, at }: PublishedSource,
@@ -92,7 +92,7 @@ export async function countVersions(
   return row?.count ?? 0
 }
 
-/** One version, or all of a name, in the order in which they were published, but for purged ones. */
+/** One version, or all versions of a name in the order of their publication, without purged ones. */
 export async function findVersions(
   statements: Statements,
   { id }: PublishedSource,
@@ -107,7 +107,7 @@ export async function findVersions(
   return rows.map(({ facts }) => jsonIn(facts))
 }
 
-/** Gives versions of one name the state that an event says. */
+/** Gives versions of one name the state of an event. */
 export async function updateStates(
   statements: Statements,
   { id, revision }: PublishedSource,
@@ -174,7 +174,7 @@ export async function purgeVersions(
   return Number(row?.bytes ?? 0)
 }
 
-/** Adds what happened, and deletes the oldest events of its name beyond those that are kept. */
+/** Adds an event, and deletes the oldest events of its name beyond the limit. */
 export async function insertEvent(
   statements: Statements,
   { id, revision, requestId }: PublishedSource,
@@ -194,7 +194,7 @@ export async function insertEvent(
   )
 }
 
-/** Whether the events of this request are there. */
+/** Whether the events of this request were stored. */
 export async function hasEvents(
   statements: Statements,
   { id, requestId }: PublishedSource,
@@ -224,7 +224,10 @@ export async function findEvents(
   return rows.map(({ event }) => jsonIn(event))
 }
 
-/** What is published, or what changed since a revision; undefined when nothing did. Its payloads are read within the transaction. */
+/**
+ * All publications, or the changes since a revision; undefined without changes. Reads the payloads within the
+ * transaction.
+ */
 export async function readPublished(
   statements: Statements,
   source: string,
@@ -246,7 +249,7 @@ export async function readPublished(
   return { kind: isKnown ? 'changes' : 'whole', payloads, revision, bookmark: undefined }
 }
 
-/** It is none of a database whose backup was restored since. */
+/** Whether this database has the revision; false after the restore of an older backup. */
 async function isRevision(
   statements: Statements,
   { id }: Pick<PublishedSource, 'id'>,
@@ -259,9 +262,9 @@ async function isRevision(
   return rows.length > 0
 }
 
-// As bytes, since text of PostgreSQL depends on the encoding of the database.
+// As bytes, since PostgreSQL's text depends on the encoding of the database.
 const jsonBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 const jsonIn = (bytes: Buffer) => JSON.parse(bytes.toString())
 
-/** They are compared. */
+/** As one value, for comparison. */
 const actorBytes = (actor: PublicationActor): Buffer => jsonBytes(identified(actor))

@@ -3,13 +3,13 @@ import { bytesOf, listOf, textOf } from '../bytes.js'
 import type { Statements } from '../database/database.js'
 import { payloadsOf } from './open-contents.js'
 
-/** Names the rows of a source. Those of other places are used by processes with another configuration, side by side. */
+/** The key of a source's rows. Processes with another configuration use the rows of other locations, side by side. */
 export interface SourceKey {
   readonly name: string
-  readonly place: string
+  readonly location: string
 }
 
-/** What is stored of a source beside its versions. */
+/** The stored state of a source, without its versions. */
 interface SourceRow {
   readonly id: number
   /** 0 until the first write. */
@@ -21,7 +21,7 @@ interface SourceRow {
 /** The condition for one source, whose parameters are those of `keyValues`. */
 const IS_SOURCE = 'sha256(source) = sha256($1) and sha256(place) = sha256($2)'
 
-const keyValues = ({ name, place }: SourceKey): [Buffer, Buffer] => [bytesOf(name), bytesOf(place)]
+const keyValues = ({ name, location }: SourceKey): [Buffer, Buffer] => [bytesOf(name), bytesOf(location)]
 
 async function findSource(statements: Statements, key: SourceKey): Promise<SourceRow | undefined> {
   const [row] = await statements.query<{
@@ -44,9 +44,9 @@ async function ensureSource(statements: Statements, key: SourceKey): Promise<Sou
 }
 
 /**
- * A revision is a time in milliseconds: a database whose backup was restored gives none a second time. Its row is updated
- * by the transaction that writes the rest, so all that it stands for is there once it is seen; a sequence would also count
- * what is committed later.
+ * A revision is a time in milliseconds: a database restored from a backup gives none a second time. The transaction
+ * that writes the rows also updates the revision, so a reader that sees it sees all of its rows; a sequence would also
+ * cover rows that are committed later.
  */
 async function raiseRevision(
   statements: Statements,
@@ -68,7 +68,7 @@ const toColumn = (value: string | undefined): Buffer | null => (value === undefi
 const fromColumn = (bytes: Buffer | null): string | undefined => (bytes === null ? undefined : textOf(bytes))
 
 /**
- * Stores how a sync ended that changed nothing. Another failure than before is a revision of its own, so that all processes
+ * Stores the result of a sync that changed nothing. A new failure gets a revision of its own, so that all processes
  * read it. Returns the revision of a process that had `base`.
  */
 export async function reportSync(
@@ -88,13 +88,13 @@ export async function reportSync(
   return base === row.revision ? next : base
 }
 
-/** Noted, so that a leader finds it that was not told, or begins later. */
+/** Stores the request for a sync, for a leader that missed the notification, or begins later. */
 export async function requestSync(statements: Statements, key: SourceKey): Promise<void> {
   const { id } = await ensureSource(statements, key)
   await statements.query('update source_state set sync_requested_at = now() where id = $1', [id])
 }
 
-/** Whether a sync was requested since the last call, in whichever process. */
+/** Whether any process has requested a sync since the last call. */
 export async function takeSyncRequest(statements: Statements, key: SourceKey): Promise<boolean> {
   const taken = await statements.query(
     `update source_state set sync_requested_at = null where ${IS_SOURCE} and sync_requested_at is not null returning id`,
@@ -103,7 +103,7 @@ export async function takeSyncRequest(statements: Statements, key: SourceKey): P
   return taken.length > 0
 }
 
-/** Keeps what is stored for this place of the source, and deletes what was stored for others and is in use no more. */
+/** Keeps the rows of this location of the source, and deletes rows of other locations that are no longer in use. */
 export async function keepPlace(statements: Statements, key: SourceKey): Promise<void> {
   await statements.query(
     `update source_state set used_at = now() where ${IS_SOURCE} and used_at < now() - interval '1 day'`,
@@ -116,7 +116,7 @@ export async function keepPlace(statements: Statements, key: SourceKey): Promise
   )
 }
 
-// Nobody drops what is served because the database was emptied: the leader writes it anew.
+// After somebody emptied the database, processes keep serving their contents: the leader writes them anew.
 const EMPTIED: StoredContents = {
   kind: 'changes',
   payloads: [],
@@ -129,7 +129,7 @@ interface DocumentColumn {
   readonly document: Buffer
 }
 
-/** What is stored, or what changed since a revision. Its payloads are read within the transaction. */
+/** The stored contents, or the changes since a revision. Reads the payloads within the transaction. */
 export async function readContents(
   statements: Statements,
   key: SourceKey,
@@ -152,8 +152,8 @@ export async function readContents(
 }
 
 /**
- * Whether all that changed after a revision is still there. It is not when tombstones were purged since, nor when the
- * revision is of a database whose backup was restored.
+ * Whether all changes after a revision are still stored. False when tombstones were purged since, or when the revision
+ * is from before the restore of a backup.
  */
 async function isKnown(statements: Statements, { id }: SourceRow, revision: number): Promise<boolean> {
   const rows = await statements.query('select 1 from source_revision where source = $1 and revision = $2', [
@@ -176,8 +176,8 @@ async function removedSince(
 }
 
 /**
- * Stores a change, and returns its revision. `base` is the revision that the change is to: where the database has another,
- * because it was restored or emptied, everything is written.
+ * Stores a change, and returns its revision. `base` is the revision before the change: when the database has another,
+ * because it was restored or emptied, writes everything.
  */
 export async function writeContents(
   statements: Statements,
@@ -215,7 +215,7 @@ async function put(
   )
 }
 
-/** Leaves tombstones, by which others learn that versions are gone. */
+/** Leaves tombstones, which show other processes that versions are gone. */
 async function bury(
   statements: Statements,
   { id }: SourceRow,
@@ -230,7 +230,7 @@ async function bury(
   )
 }
 
-/** Those that were not written with this revision. */
+/** The versions that were not written with this revision. */
 async function buryOthers(statements: Statements, { id }: SourceRow, revision: number): Promise<void> {
   await statements.query(
     `update version set revision = $2, document = null
@@ -244,7 +244,7 @@ const keysOf = (keys: readonly VersionKey[]): [Buffer[], Buffer[]] => [
   keys.map(({ version }) => bytesOf(version)),
 ]
 
-/** Forgets old revisions, and the tombstones that only these needed. */
+/** Deletes old revisions, and the tombstones that only they needed. */
 async function purge(statements: Statements, { id }: SourceRow): Promise<void> {
   const forgotten = await statements.query(
     `delete from source_revision where source = $1 and written_at < now() - interval '7 days' returning revision`,
@@ -260,11 +260,11 @@ async function purge(statements: Statements, { id }: SourceRow): Promise<void> {
 
 const sizeOf = ({ document }: StoredDocument): number => document.length
 
-// The driver encodes a batch in one go, and requests wait for that.
+// The driver encodes a batch at once, and requests wait meanwhile.
 const BATCH_BYTES = 128 * 1024
 const BATCH_ROWS = 1_000
 
-/** What one statement writes at a time. */
+/** The rows that one statement writes. */
 export function* batches<T>(items: Iterable<T>, size: (item: T) => number): Generator<T[]> {
   let batch: T[] = []
   let bytes = 0

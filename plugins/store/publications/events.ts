@@ -1,8 +1,8 @@
 import type { PublicationActor, PublicationEvent, PublicationState, VersionKey } from 'sallyport'
 
-// Threads of databases load this: it imports nothing that runs.
+// Database threads load this file: it imports only types.
 
-/** What every process knows of a published version, whichever store it is in. */
+/** A published version as every process and every store knows it. */
 export interface PublishedVersion extends VersionKey {
   readonly state: PublicationState
   /** ISO 8601 in UTC, as all dates here. */
@@ -11,7 +11,7 @@ export interface PublishedVersion extends VersionKey {
   readonly statusChangedAt: string
 }
 
-/** What a publication is by itself: the version as it was published. */
+/** The version as it was published. */
 export const ACTIVE: PublicationState = { status: 'active' }
 
 const isSameState = (one: PublicationState, other: PublicationState): boolean =>
@@ -29,7 +29,7 @@ export const withState = (
   statusChangedAt: state.status === version.state.status ? version.statusChangedAt : at,
 })
 
-/** What is stored of a publication, with nothing of who did it but what identifies them. */
+/** The stored event of a publication, with only the identity of its author. */
 export const publishEvent = (
   { name, version }: VersionKey,
   actor: PublicationActor,
@@ -39,13 +39,15 @@ export const publishEvent = (
   ...{ actor: identified(actor), after: ACTIVE },
 })
 
-/** Of who did it, nothing but what identifies them. */
+/** Only the identity of the author, no other claims. */
 export const identified = ({ provider, subject, issuer }: PublicationActor): PublicationActor => ({
   ...{ provider, subject },
   ...(issuer !== undefined && { issuer }),
 })
 
-/** What is stored of a change of the state, and the versions that it changes: nothing where all have it. */
+/**
+ * The stored event of a status change, and the versions that it changes; undefined when all have the status already.
+ */
 export function statusEvent(
   versions: readonly PublishedVersion[],
   { status, statusMessage }: PublicationState,
@@ -57,7 +59,7 @@ export function statusEvent(
   return { event: eventOf('status', changed, actor, at, after), changed }
 }
 
-/** What is stored of a purge. */
+/** The stored event of a purge. */
 export const purgeEvent = (
   versions: readonly PublishedVersion[],
   actor: PublicationActor,

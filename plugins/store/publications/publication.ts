@@ -2,7 +2,7 @@ import { Refusal, type VersionKey } from 'sallyport'
 import { OFFICIAL } from 'sallyport/toolkit'
 import type { PublishedVersion } from './events.js'
 
-/** A version as a source gives it: made of what is stored alone, so that every process serves the same bytes. */
+/** A version as a source gives it: made only of stored values, so that every process serves the same bytes. */
 export function payloadOf(
   { state: { status, statusMessage }, statusChangedAt, publishedAt, updatedAt }: PublishedVersion,
   server: Uint8Array,
@@ -14,7 +14,7 @@ export function payloadOf(
 
 const HEAD = Buffer.from('{"server":')
 
-/** Throws for what would make a payload that nobody can read: it would hide everything else that is published. */
+/** Throws for a version that would make its payload unreadable: it would hide all other publications. */
 export function checkServer(server: Uint8Array): void {
   JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(server))
 }

@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis'
 import { ConfigError } from 'sallyport'
 import { waitAtMost, within } from 'sallyport/toolkit'
 import { TOO_SLOW } from '../network-reasons.js'
+import type { RedisSettings } from './address.js'
 import { replyCode } from './failure.js'
-import type { RedisSettings } from './place.js'
 
 /** Milliseconds for a connection, TLS and password included, and for one command. */
 export const CONNECT_LIMIT = 2_000
@@ -13,11 +13,11 @@ const CLOSE_LIMIT = 500
 
 export const tooSlow = (): Error => new Error(`timed out: ${TOO_SLOW}`)
 
-/** One connection, and no second attempt: whoever opened it decides when to try again, and where. */
+/** One connection, without retries: the caller decides when and where to try again. */
 export async function openClient(driver: Driver, settings: RedisSettings): Promise<Redis> {
   const client = new driver({
     ...settings,
-    // The oldest, which proxies speak too.
+    // The oldest protocol, which proxies support too.
     protocol: 2,
     lazyConnect: true,
     retryStrategy: null,
@@ -25,14 +25,14 @@ export async function openClient(driver: Driver, settings: RedisSettings): Promi
     disconnectTimeout: CLOSE_LIMIT,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
-    // It writes to the console.
+    // The driver would write to the console.
     enableReadyCheck: false,
     connectionName: 'sallyport',
     disableClientInfo: true,
   })
   let failure: unknown
   client.on('error', (error) => {
-    // The selection of a database is sent after the password, and told to have failed before it.
+    // The driver sends SELECT after the password, but reports its failure first.
     if (failure === undefined || replyCode(error) === 'WRONGPASS') failure = error
   })
   const first = async (): Promise<void> => {
@@ -48,7 +48,7 @@ export async function openClient(driver: Driver, settings: RedisSettings): Promi
   }
 }
 
-/** Throws what the server says when it takes no writes. It asks for no more than what is used anyway. */
+/** Throws the server's reply when it refuses writes. Uses only commands that the plugin needs anyway. */
 export async function tryWrite(client: Redis, prefix: string): Promise<void> {
   await Promise.all([client.set(`${prefix}probe`, '1', 'PX', 10_000), client.eval('return 1', 0)])
 }
@@ -63,7 +63,7 @@ export async function closeClient(client: Redis): Promise<void> {
 
 export type Driver = typeof import('ioredis').Redis
 
-/** The package `ioredis` is optional: it is loaded where a list uses Redis. */
+/** The package `ioredis` is optional: it is loaded when a list uses Redis. */
 export async function loadDriver(): Promise<Driver> {
   try {
     return (await import('ioredis')).Redis

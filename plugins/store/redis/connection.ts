@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { ConfigError, GatewayError, type HealthState, type Log, type Meter } from 'sallyport'
 import { within } from 'sallyport/toolkit'
+import { type AddressContext, RedisAddress, type RedisOptions } from './address.js'
 import {
   CONNECT_LIMIT,
   closeClient,
@@ -11,7 +12,6 @@ import {
   tryWrite,
 } from './client.js'
 import { CLOSED, isPassing, isWriteRefusal, reasonOf, refused, replyCode, unavailable } from './failure.js'
-import { type PlaceContext, type RedisOptions, RedisPlace } from './place.js'
 
 /** Milliseconds that a caller waits at most, with all attempts. */
 export const READ_LIMIT = 2_000
@@ -21,27 +21,28 @@ const LONGEST_PAUSE = 3_000
 const HEARTBEAT = 3_000
 
 interface Options extends RedisOptions {
-  /** What all keys begin with. */
+  /** The prefix of all keys. */
   readonly prefix: string
 }
 
-interface Context extends PlaceContext {
-  /** Of the plugin, in metrics. */
+interface Context extends AddressContext {
+  /** The name of the plugin in metrics. */
   readonly id: string
   readonly log: Pick<Log, 'info' | 'warn'>
   readonly meter: Meter
 }
 
-/** Looks at each new connection before it is used; throws an error that says why it is not fit for use. */
+/** Checks each new connection before use; throws an error with the reason against it. */
 type Admit = (client: Redis) => Promise<void>
 
 /**
- * Redis, as plugins use it: one connection, opened again for ever. Every wait is bounded; what fails since Redis is away
- * is an `UpstreamError` with 503. `open` waits for nothing in the network; `start` belongs into `onStart`, `close` into
- * `onStop`.
+ * Redis for plugins: one connection, reopened for ever. Every wait is bounded; while Redis is away, calls fail with an
+ * `UpstreamError` of 503. `open` does not use the network; `start` belongs into `onStart`, `close` into `onStop`.
  */
 export class RedisConnection {
-  /** The connection while there is one. An error of its commands holds their arguments: it goes to `failed` and no further. */
+  /**
+   * The connection while it is open. Errors of its commands hold their arguments: they go to `failed` and no further.
+   */
   client: Redis | undefined
   private trouble: string | undefined
   private wasConnected = false
@@ -56,14 +57,14 @@ export class RedisConnection {
   private readonly connections
 
   static async open(options: Options, context: Context, admit?: Admit): Promise<RedisConnection> {
-    const writes = new Writes(options.prefix, context.log)
-    return new RedisConnection(await loadDriver(), new RedisPlace(options, context), writes, context, admit)
+    const writes = new WriteHealth(options.prefix, context.log)
+    return new RedisConnection(await loadDriver(), new RedisAddress(options, context), writes, context, admit)
   }
 
   private constructor(
     private readonly driver: Driver,
-    private readonly place: RedisPlace,
-    private readonly writes: Writes,
+    private readonly address: RedisAddress,
+    private readonly writes: WriteHealth,
     private readonly context: Context,
     private readonly admit: Admit = async () => {},
   ) {
@@ -77,11 +78,11 @@ export class RedisConnection {
     )
     this.connections = (count: number): void => connections(count, labels)
     this.lost = (): void => lost(1, labels)
-    // So that a server that stopped without a word, or takes no writes, is found before somebody needs it.
+    // Finds a server that is silent or refuses writes before a caller needs it.
     this.heartbeat = setInterval(() => void this.beat(), HEARTBEAT).unref()
   }
 
-  /** Settles when the first attempt is over. Throws a `ConfigError` of `admit`; after any other error it goes on trying. */
+  /** Settles when the first attempt is over. Throws a `ConfigError` of `admit`; retries after any other error. */
   async start(): Promise<void> {
     const failure = await this.connect()
     if (failure instanceof ConfigError) throw failure
@@ -95,7 +96,7 @@ export class RedisConnection {
     this.wake()
     await this.opening
     await Promise.all(this.closing)
-    this.place.close()
+    this.address.close()
   }
 
   health(): HealthState {
@@ -106,7 +107,7 @@ export class RedisConnection {
     return { status: this.wasConnected ? 'degraded' : 'down', reason: this.reason }
   }
 
-  /** Runs commands, and once more when their connection was lost: it must do no harm that they run twice. */
+  /** Runs commands, and once more when their connection was lost: running them twice must do no harm. */
   async run<T>(work: (client: Redis) => Promise<T>, limit = READ_LIMIT): Promise<T> {
     const end = performance.now() + limit
     for (;;) {
@@ -124,7 +125,10 @@ export class RedisConnection {
     }
   }
 
-  /** A command was answered. A connection is not enough: some servers accept it, and refuse the first command. */
+  /**
+   * Call it after a reply to a command. A connection is not enough: some servers accept it, and refuse the first
+   * command.
+   */
   worked(client: Redis): void {
     if (this.client !== client) return
     this.attempts = 0
@@ -132,7 +136,7 @@ export class RedisConnection {
     this.trouble = undefined
   }
 
-  /** A command has failed. Unless the server refused only this one, the connection is used no more. */
+  /** Call it after a failed command. Drops the connection unless the server refused only this command. */
   failed(client: Redis, error: unknown): void {
     if (this.client !== client) return
     this.writes.failed(error)
@@ -184,7 +188,7 @@ export class RedisConnection {
     for (const done of this.waiting) done()
   }
 
-  /** One attempt, and the next one later when it fails. Returns why it failed. */
+  /** Makes one attempt, and schedules the next one after a failure. Returns the reason of the failure. */
   private async connect(): Promise<unknown> {
     const attempt = this.attempt().then(
       () => undefined,
@@ -200,7 +204,7 @@ export class RedisConnection {
   }
 
   private async attempt(): Promise<void> {
-    const client = await openClient(this.driver, this.place.settings())
+    const client = await openClient(this.driver, this.address.settings())
     try {
       await within(CONNECT_LIMIT, this.admit(client), tooSlow)
       await within(CONNECT_LIMIT, this.writes.admit(client), tooSlow)
@@ -217,7 +221,7 @@ export class RedisConnection {
   }
 
   private connectLater(): void {
-    // Doubled up to the longest, and scattered: all replicas lose the server at once.
+    // Doubled up to the longest delay, with jitter: all replicas lose the server at once.
     const pause = Math.min(LONGEST_PAUSE, 50 * 2 ** Math.min(this.attempts++, 10))
     this.timer = setTimeout(() => void this.connect(), pause * (0.5 + Math.random() / 2))
   }
@@ -238,13 +242,13 @@ export class RedisConnection {
   private report(reason: string): void {
     if (reason === this.trouble) return
     this.trouble = reason
-    this.context.log.warn({ reason }, 'Redis cannot be used; it is tried again')
+    this.context.log.warn({ reason }, 'Redis cannot be used; the gateway retries')
   }
 }
 
-/** Whether the server takes writes: one that only answers what is read looks as if it were well. */
-class Writes {
-  /** Why the last write was refused, until one is taken. */
+/** Knows whether the server accepts writes: a server that answers only reads looks healthy. */
+class WriteHealth {
+  /** Why the server refused the last write, until it accepts one. */
   refusal: string | undefined
 
   constructor(
@@ -252,14 +256,14 @@ class Writes {
     private readonly log: Pick<Log, 'info' | 'warn'>,
   ) {}
 
-  /** Writes, and throws what it fails with. */
+  /** Writes a probe value; throws when the server refuses it. */
   async try(client: Redis): Promise<void> {
     await tryWrite(client, this.prefix)
-    if (this.refusal !== undefined) this.log.info('Redis takes writes again')
+    if (this.refusal !== undefined) this.log.info('Redis accepts writes again')
     this.refusal = undefined
   }
 
-  /** Throws only when another connection may do better, such as one to the new primary; else this one can be read. */
+  /** Throws only when another connection may do better, such as one to the new primary; else reads still work here. */
   async admit(client: Redis): Promise<void> {
     try {
       await this.try(client)
@@ -273,6 +277,6 @@ class Writes {
     const reason = reasonOf(error)
     if (!isWriteRefusal(error) || this.refusal === reason) return
     this.refusal = reason
-    this.log.warn({ reason }, 'Redis refuses what is written; it is tried again')
+    this.log.warn({ reason }, 'Redis refuses writes; the gateway retries')
   }
 }

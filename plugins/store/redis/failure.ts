@@ -4,7 +4,7 @@ import { NETWORK_REASONS, TOO_SLOW } from '../network-reasons.js'
 /** Seconds after which a caller may try again. */
 const RETRY_AFTER = 5
 
-/** Redis cannot be used now; `reason` is a clause whose subject is Redis. */
+/** Redis is unusable now; `reason` is a clause whose subject is Redis. */
 export const unavailable = (reason: string): UpstreamError =>
   new UpstreamError('REDIS_UNAVAILABLE', `Redis cannot be used: ${reason}`, {
     statusCode: 503,
@@ -13,7 +13,7 @@ export const unavailable = (reason: string): UpstreamError =>
 
 export const CLOSED = 'the connection was closed'
 
-// First words of what the server replies.
+// Reasons by the first word of the server's error reply.
 const REPLIES: ReadonlyMap<string, string> = new Map([
   ['WRONGPASS', 'it refused the user or the password'],
   ['NOAUTH', 'it demands a password, and the URL has none'],
@@ -29,28 +29,28 @@ const REPLIES: ReadonlyMap<string, string> = new Map([
   ['CLUSTERDOWN', 'it is a cluster, which is not supported'],
 ])
 
-// By these it refuses a write, and may go on answering what is read.
+// The server refuses a write with these, and may go on answering reads.
 const WRITE_REFUSALS = new Set(['READONLY', 'MISCONF', 'OOM', 'NOREPLICAS', 'NOPERM'])
 
-// These pass by themselves, on this connection or the next.
+// These conditions pass by themselves, on this connection or the next.
 const PASSING = new Set(['LOADING', 'BUSY', 'MASTERDOWN', 'READONLY', 'NOREPLICAS'])
 
 const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|CERT_)/
 const NO_TLS = /^(?:EPROTO|ERR_SSL_)/
 
-/** The word by which a reply of the server begins that is an error. */
+/** The first word of an error reply of the server. */
 export const replyCode = (error: unknown): string | undefined =>
   error instanceof Error && error.name === 'ReplyError' ? (error.message.split(' ', 1)[0] ?? '') : undefined
 
-/** A reply by which a write is refused that this server may take later. */
+/** Whether the reply refuses a write that this server may accept later. */
 export const isWriteRefusal = (error: unknown): boolean => WRITE_REFUSALS.has(replyCode(error) ?? '')
 
-/** A reply that says no more than that another attempt may do. */
+/** Whether the reply says only that another attempt may succeed. */
 export const isPassing = (error: unknown): boolean => PASSING.has(replyCode(error) ?? '')
 
 /**
  * Why a command or a connection failed, as a clause whose subject is Redis. The driver's error itself never leaves this
- * folder: it holds the command with its arguments, so values and passwords.
+ * folder: it holds the command with its arguments, and so values and passwords.
  */
 export function reasonOf(error: unknown): string {
   const reply = replyCode(error)

@@ -1,21 +1,21 @@
 import type { Redis } from 'ioredis'
 import { type Examination, GatewayError } from 'sallyport'
+import { RedisAddress, type RedisOptions } from './address.js'
 import { closeClient, loadDriver, openClient, tryWrite } from './client.js'
 import { reasonOf } from './failure.js'
-import { type RedisOptions, RedisPlace } from './place.js'
 
-/** Connects once, and lets `look` look further when that worked. */
+/** Connects once, and then calls `look` for further checks. */
 export async function examineRedis(
   { ok, wrong, path }: Examination,
   options: RedisOptions & { readonly prefix: string },
   look: (client: Redis) => Promise<void> = async () => {},
 ): Promise<void> {
-  let place: RedisPlace | undefined
+  let address: RedisAddress | undefined
   let client: Redis | undefined
   try {
     const driver = await loadDriver()
-    place = new RedisPlace(options, { path })
-    const settings = place.settings()
+    address = new RedisAddress(options, { path })
+    const settings = address.settings()
     client = await openClient(driver, settings)
     const { host, port, tls } = settings
     ok('Redis', `it answers at ${host}:${port}${tls === undefined ? '' : ', by TLS'}`)
@@ -27,6 +27,6 @@ export async function examineRedis(
     wrong('Redis', 'REDIS_UNUSABLE', detail, advice)
   } finally {
     if (client !== undefined) await closeClient(client)
-    place?.close()
+    address?.close()
   }
 }

@@ -2,19 +2,19 @@ import type { DatabaseSync } from 'node:sqlite'
 import { listOf } from '../bytes.js'
 import { type ServedTables, statementsOf } from './served-database.js'
 
-/** A source by its name and place, as bytes: a text of SQLite loses half surrogates. */
-export type SourceKey = readonly [name: Uint8Array, place: Uint8Array]
+/** A source by its name and location, as bytes: SQLite's text loses half surrogates. */
+export type SourceKey = readonly [name: Uint8Array, location: Uint8Array]
 
-/** What a write leaves, of what was added to it before. */
+/** The end of a write, after its documents were added: which earlier contents go, and the new bookmark. */
 export interface CatalogueWrite {
-  /** Nothing of before stays. */
+  /** Whether the write replaces all earlier contents. */
   readonly replaces: boolean
   readonly removed: readonly { readonly name: Uint8Array; readonly version: Uint8Array }[]
   readonly bookmark: string | undefined
   readonly revision: number
 }
 
-/** About how many bytes of documents come in one payload. */
+/** About how many bytes of documents one payload has. */
 const PAYLOAD = 1024 * 1024
 
 /** The last good state of each source. It is a copy: a power failure may cost the last write. */
@@ -59,7 +59,7 @@ function prepare(database: DatabaseSync) {
   const find = (key: SourceKey) =>
     sql('select id, revision, bookmark from source where name = ? and place = ?').get(...key)
   const reads = {
-    /** `undefined` when nothing was stored. */
+    /** Returns undefined when nothing was stored. */
     read(key: SourceKey) {
       const row = find(key)
       if (row === undefined) return undefined
@@ -73,7 +73,9 @@ function prepare(database: DatabaseSync) {
     },
   }
   const writes = {
-    /** Documents of the write of this name: the bytes of name, version, document, name and so on, and how long each is. */
+    /**
+     * Adds documents to a named write: the bytes of name, version, document, name and so on, and the length of each.
+     */
     add(write: string, bytes: ArrayBuffer, lengths: readonly number[]): void {
       const add = sql('insert into added (write, name, version, document) values (?, ?, ?, ?)')
       let end = 0
@@ -100,7 +102,7 @@ function prepare(database: DatabaseSync) {
   return { reads, writes }
 }
 
-/** In seconds: no write takes so long. */
+/** Seconds: longer than any write takes. */
 const LONGEST = 24 * 60 * 60
 
 // `where` keeps `on conflict` from being read as a join.

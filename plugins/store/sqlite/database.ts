@@ -3,7 +3,7 @@ import { threadEntry } from '../thread-entry.js'
 import { type Failure, failureOf } from './failure.js'
 import type { Answer, Served, ThreadData } from './thread.js'
 
-/** A call of a database failed, and nothing of it was done. */
+/** A call of a database failed and changed nothing. */
 export class DatabaseError extends Error {
   constructor(
     readonly path: string,
@@ -13,7 +13,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Whether the disk is full, or fails in another way that may pass. */
+/** Whether the disk is full, or has another failure that may pass. */
 export const isDiskFailure = (error: unknown): error is DatabaseError =>
   error instanceof DatabaseError && error.failure.kind === 'disk'
 
@@ -27,7 +27,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** A database in a thread of its own, since SQLite stands still while it waits for the disk or for other processes. */
+/** A database in a thread of its own, since SQLite blocks its thread while it waits for the disk or other processes. */
 export class Database<K extends Kind> {
   private readonly worker: Worker
   private readonly waiting = new Map<number, Waiting>()
@@ -35,14 +35,14 @@ export class Database<K extends Kind> {
   private ended: Error | undefined
   private readonly exited: Promise<void>
 
-  /** Rejects when it cannot be opened; it may be called all the same, and then opens what can be opened later. */
+  /** Rejects when the database cannot be opened. Later calls try to open it again. */
   readonly opened: Promise<void>
 
   constructor(
     readonly path: string,
     kind: K,
   ) {
-    // By name: the published package is bundled, and this code is not in its source folder there.
+    // By name: in the published package, which is bundled, this file has another path.
     const href = import.meta.resolve('#plugins/store/sqlite/thread.js')
     this.worker = new Worker(threadEntry(href), {
       eval: true,
@@ -61,7 +61,7 @@ export class Database<K extends Kind> {
     this.opened.catch(() => {})
   }
 
-  /** An argument that is an `ArrayBuffer` is handed over: it is empty afterwards. */
+  /** Transfers an argument that is an `ArrayBuffer`: it is empty afterwards. */
   call<Name extends keyof Calls<K> & string>(
     name: Name,
     ...args: Arguments<Calls<K>[Name]>
@@ -70,7 +70,7 @@ export class Database<K extends Kind> {
       if (this.ended !== undefined) return reject(this.ended)
       const id = ++this.lastId
       this.waiting.set(id, { resolve, reject })
-      // Nobody waits for an idle thread at the end of the process.
+      // An idle thread does not keep the process alive.
       this.worker.ref()
       this.worker.postMessage(
         { id, name, args },
@@ -79,7 +79,7 @@ export class Database<K extends Kind> {
     })
   }
 
-  /** After what was asked for before. */
+  /** Closes the database after all earlier calls. */
   async close(): Promise<void> {
     this.worker.ref()
     this.worker.postMessage(undefined)

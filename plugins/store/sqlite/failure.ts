@@ -1,11 +1,11 @@
-/** Why a database cannot be used. It is plain data, since it comes from a thread. */
+/** Why a database is unusable. Plain data, since it comes from a thread. */
 export interface Failure {
   readonly reason: string
-  /** `disk`: it may pass by itself, such as a full disk. `refused`: a person has to do something. */
+  /** `disk`: the failure may pass by itself, such as a full disk. `refused`: a person has to act. */
   readonly kind: 'disk' | 'refused' | 'fault'
 }
 
-/** What a person has to mend before this database can be used. */
+/** A fault that a person has to mend before this database is usable. */
 export class Unusable extends Error {}
 
 const DAMAGED = 'it is damaged: restore it from a backup, or move it and its `-wal` away to begin anew'
@@ -30,7 +30,7 @@ const SYSTEM: Readonly<Record<string, string>> = {
 
 export const damaged = (): Unusable => new Unusable(DAMAGED)
 
-/** The primary result code of SQLite, if the error is of it. */
+/** The primary result code, if the error comes from SQLite. */
 export const resultCode = (error: unknown): number | undefined =>
   error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
     ? error.errcode & 0xff

@@ -18,9 +18,9 @@ export interface HeldLock {
 }
 
 /**
- * A lock across processes: a transaction on an empty SQLite file. The kernel frees it when the process ends, however that
- * happens. The file is deleted when it is released. Everything here takes well under a millisecond and waits for no sync, so
- * it needs no thread.
+ * A lock across processes: a transaction on an empty SQLite file. The kernel frees it when the process ends, also by a
+ * kill. A release deletes the file. Every step takes well under a millisecond and waits for no sync, so no thread is
+ * needed.
  */
 export class FileLock {
   constructor(
@@ -43,7 +43,7 @@ export class FileLock {
     }
   }
 
-  /** `undefined` while another holds it. Its folder has to be there. */
+  /** Returns undefined while another process holds the lock. The folder must exist. */
   tryAcquire(attempts = ATTEMPTS): HeldLock | undefined {
     let database: DatabaseSync | undefined
     let before: string | undefined
@@ -52,17 +52,17 @@ export class FileLock {
       before = this.identity()
       if (before === undefined) return undefined
       database = connect(this.path, 0)
-      // It writes nothing, and needs no journal beside the file.
+      // The transaction writes nothing, and needs no journal beside the file.
       database.exec('pragma journal_mode = memory; begin immediate')
       const opened = database
-      // Whoever held it before has deleted the file, and another process may have created it again.
+      // The previous holder has deleted the file, and another process may have created it again.
       if (before === this.identity()) return { release: () => this.release(opened, before) }
       opened.close()
       return undefined
     } catch (error) {
       database?.close()
       if (resultCode(error) === BUSY || (before !== undefined && before !== this.identity())) return undefined
-      // Deleted and created again within one tick of the file system's clock, with the same number: no time tells them apart.
+      // A file deleted and created again within one tick of the file system's clock may have the same number and time.
       if (resultCode(error) === CANNOT_OPEN && attempts > 1) return this.tryAcquire(attempts - 1)
       throw new DatabaseError(this.path, failureOf(error))
     }
@@ -70,12 +70,12 @@ export class FileLock {
 
   /** Deletes the file before another process can have the lock. */
   private release(database: DatabaseSync, own: string | undefined): void {
-    // Windows deletes no file that is open: there it stays, and is used again.
+    // Windows deletes no open file: there the file stays, and the next holder uses it again.
     if (own === this.identity() && process.platform !== 'win32') rmSync(this.path, { force: true })
     database.close()
   }
 
-  /** A number of the file system is soon used again; the time of its last change tells the files apart. */
+  /** The file system soon reuses the number of a file; the time of the last change distinguishes the files. */
   private identity(): string | undefined {
     const found = lstatSync(this.path, { bigint: true, throwIfNoEntry: false })
     return found && `${found.dev} ${found.ino} ${found.ctimeNs}`

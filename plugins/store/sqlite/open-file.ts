@@ -14,20 +14,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { damaged, resultCode, Unusable } from './failure.js'
 
-/** What the databases of one kind hold. */
+/** The tables of one kind of database. */
 export interface Tables {
-  /** Tells the databases of one kind from those of another. */
+  /** The SQLite application ID, which distinguishes the kinds of databases. */
   readonly application: number
   /** Rises with each change of the tables. */
   readonly level: number
   readonly schema: string
   /** `normal`: a power failure may cost the last writes. */
   readonly synchronous: 'full' | 'normal'
-  /** What it holds is no copy of anything: a start never begins anew where a database was. */
+  /** Whether the contents exist nowhere else: a start then never creates a new database instead of a lost one. */
   readonly isOnly: boolean
 }
 
-// Of other processes. Each of their transactions is short.
+// Milliseconds to wait for other processes, whose transactions are short.
 const BUSY_LIMIT = 10_000
 const BUSY = 5
 
@@ -38,7 +38,7 @@ export function openFile(path: string, tables: Tables): DatabaseSync {
   createFile(path)
   const database = connect(path, BUSY_LIMIT)
   try {
-    // SQLite does not wait for others that turn on the log at the same moment.
+    // SQLite does not wait for processes that turn on the log at the same moment.
     whileBusy(() => database.exec('pragma journal_mode = wal'))
     database.exec(`pragma synchronous = ${tables.synchronous}`)
     whileBusy(() => prepareTables(database, tables))
@@ -52,7 +52,7 @@ export function openFile(path: string, tables: Tables): DatabaseSync {
   }
 }
 
-/** Opens a file that is there. As a URL, since SQLite would create it with the rights of the process. */
+/** Opens an existing file. As a URL, since SQLite would create a missing one with the default rights of the process. */
 export function connect(path: string, timeout: number): DatabaseSync {
   const url = pathToFileURL(path)
   url.search = 'mode=rw'
@@ -66,15 +66,15 @@ function prepareFolder(folder: string): void {
 }
 
 /**
- * Creates an empty file unless there is one. It never opens one that is there: to close it again would take away all locks
- * that this process has on it.
+ * Creates an empty file unless one exists. It never opens an existing file: closing it would release all locks that
+ * this process holds on it.
  */
 export function createFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-    // Gone again where it is a lock that another process has just released.
+    // A lock file is gone again when another process has just released it.
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found?.isFile() === false) throw new Unusable('it is no file, but a folder or a link: move it away')
     if (found !== undefined) restrict(path, found.mode, 0o600)
@@ -102,7 +102,7 @@ function create(
 ): void {
   database.exec('begin immediate')
   try {
-    // Another process may have been faster.
+    // Another process may have created the tables first.
     if (numberOf(database, 'user_version') === 0) {
       if (database.prepare('select 1 from sqlite_schema').get() !== undefined) throw foreign()
       database.exec(`${schema}; pragma application_id = ${application}; pragma user_version = ${level}`)
@@ -120,7 +120,7 @@ const numberOf = (database: DatabaseSync, pragma: string): number =>
 const foreign = (): Unusable =>
   new Unusable('it is the database of something else: move it away, or give another directory')
 
-/** In a thread that may stand still. */
+/** Blocks the thread, which must be one that may wait. */
 function whileBusy(work: () => void): void {
   const end = performance.now() + BUSY_LIMIT
   for (;;) {
@@ -139,7 +139,7 @@ const marker = (path: string): string => `${path}.created`
 const MARKED =
   'There is a database beside this file. Without it, the start is refused while this file is there.\n'
 
-/** Opening it would create an empty one, and delete what is left of the one before. */
+/** Opening a missing database would create an empty one, and delete the log that is left of the earlier one. */
 function refuseGone(path: string): void {
   const isThere = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
   if (isThere || statSync(marker(path), { throwIfNoEntry: false }) === undefined) return

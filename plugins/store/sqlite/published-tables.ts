@@ -18,10 +18,10 @@ import {
 } from '../publications/events.js'
 import { type ServedTables, type Statements, statementsOf } from './served-database.js'
 
-/** How many versions come at once. */
+/** How many versions one read returns. */
 const PAGE = 200
 
-/** What is published in each source, and its history. Names are bytes: a text of SQLite loses half surrogates, JSON has none. */
+/** The publications of each source, and their history. Names are bytes: SQLite's text loses half surrogates. */
 export const publishedTables = {
   application: 0x53706f33,
   level: 1,
@@ -61,13 +61,13 @@ export const publishedTables = {
   prepare,
 } as const satisfies ServedTables
 
-/** Who wants what to happen to a name. */
+/** A requested change of a name, with its author. */
 export interface WantedChange {
   readonly source: number
   readonly name: string
-  /** With nothing but what identifies them: they are compared as text. */
+  /** Only the identity of the author, compared as text. */
   readonly actor: PublicationActor
-  /** By the clock. */
+  /** The time by the clock. */
   readonly now: string
 }
 
@@ -83,7 +83,7 @@ const readsOf = (sql: Statements) => ({
     String(sql('select holder from source where name = ?').get(bytesOf(source))?.['holder'] ?? ''),
   revision: (source: number): number =>
     Number(sql('select revision from source where id = ?').get(source)?.['revision']),
-  /** Who knows an earlier revision than that of the last purge reads the whole. */
+  /** The revision of the last purge: a reader with an earlier one reads the whole. */
   purged: (source: number): number =>
     Number(sql('select purged from source where id = ?').get(source)?.['purged']),
   /** Versions that changed after a revision, in the order of their first publication. */
@@ -187,11 +187,11 @@ const writesOf = (sql: Statements) => ({
     return { versions: deleted.map(({ version }) => version), bytes, at }
   },
 
-  /** Fails while nothing can be written. */
+  /** Throws while the database cannot be written. */
   probe: (): void => void sql(`pragma user_version = ${publishedTables.level}`).run(),
 })
 
-/** What leaves no room for a version. */
+/** The limit that a version would exceed. */
 function fullOf(
   sql: Statements,
   { source, name }: WantedChange,
@@ -208,7 +208,7 @@ function fullOf(
   return maxBytes < Infinity && heldByAll() + size > maxBytes ? 'source full' : undefined
 }
 
-/** One version, or all of a name, in the order in which they were published, but for purged ones. */
+/** One version, or all versions of a name in the order of their publication, without purged ones. */
 const versionsOf = (
   sql: Statements,
   { source, name }: WantedChange,
@@ -221,14 +221,14 @@ const versionsOf = (
     .all({ source, name: bytesOf(name), version: version === undefined ? null : bytesOf(version) })
     .map(({ facts }) => JSON.parse(String(facts)))
 
-/** The number and the date of the next change: none is before the one before it, whatever the clock says. */
+/** The number and the date of the next change: a date is never before the previous one, whatever the clock says. */
 function begun(sql: Statements, { now, source }: WantedChange) {
   const next = 'select revision + 1 as revision, max(changed_at, ?) as at from source where id = ?'
   const found = sql(next).get(now, source)
   return { revision: Number(found?.['revision']), at: String(found?.['at']) }
 }
 
-/** Adds an event, and deletes the oldest of its name beyond those that are kept. */
+/** Adds an event, and deletes the oldest events of its name beyond the limit. */
 function store(
   sql: Statements,
   { source, name }: WantedChange,

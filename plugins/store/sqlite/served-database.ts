@@ -6,7 +6,7 @@ import { openFile, type Tables } from './open-file.js'
 type Call = (...args: readonly never[]) => unknown
 type Calls = Readonly<Record<string, Call>>
 
-/** Tables, and the calls that read and write them. A call is all done or not at all. */
+/** Tables, and the calls that read and write them. Each call is atomic. */
 export interface ServedTables<Reads extends object = object, Writes extends object = object> extends Tables {
   prepare(database: DatabaseSync): { readonly reads: Reads; readonly writes: Writes }
 }
@@ -29,7 +29,7 @@ interface Opened {
 const FULL = 13
 const UNANSWERED: Outcome = { error: new Error('it was not answered') }
 
-/** A database in the thread that serves it. What was asked for at once is committed at once: that costs one sync. */
+/** A database in the thread that serves it. One commit, and so one sync, covers all calls that arrive together. */
 export class ServedDatabase {
   private opened: Opened | undefined
 
@@ -38,17 +38,17 @@ export class ServedDatabase {
     private readonly tables: ServedTables,
   ) {}
 
-  /** Opens it, again where its file is another one by now. */
+  /** Opens the database, and reopens it when its file was replaced. */
   open(): Opened {
     const { path, tables, opened } = this
     const identity = identityOf(path)
     if (opened !== undefined && opened.identity === identity) return opened
     if (opened !== undefined && tables.isOnly)
-      throw new Unusable('its file is gone, or another one is in its place: put it back before you restart')
+      throw new Unusable('its file is gone, or another file replaced it: put it back before you restart')
     this.close()
     const database = openFile(path, tables)
     const { reads, writes } = tables.prepare(database)
-    // Their keys are the names of the calls; the thread that asks has the types.
+    // The keys are the names of the calls; the calling thread has the types.
     this.opened = { database, identity: identityOf(path), reads: reads as Calls, writes: writes as Calls }
     return this.opened
   }
@@ -58,7 +58,7 @@ export class ServedDatabase {
     this.opened = undefined
   }
 
-  /** Reads are answered first: they never wait for the sync of a write. */
+  /** Answers reads first: they never wait for the sync of a write. */
   run(requests: readonly Request[], answer: (id: number, outcome: Outcome) => void): void {
     const opened = outcomeOf(() => this.open())
     if ('error' in opened) {
@@ -84,7 +84,7 @@ export class ServedDatabase {
       return this.commit(requests)
     } catch (error) {
       if (resultCode(error) !== FULL) throw error
-      // The log may be what fills the disk.
+      // The log itself may fill the disk.
       this.open().database.exec('pragma wal_checkpoint(truncate)')
       return this.commit(requests)
     }
@@ -101,7 +101,7 @@ export class ServedDatabase {
       const failed = outcomes.find((outcome) => 'error' in outcome)
       if (!database.isTransaction && failed !== undefined && 'error' in failed) throw failed.error
       database.exec('commit')
-      // What was written to a file that has no name any more is gone with this process.
+      // Writes to a deleted file are lost when this process ends.
       return identityOf(this.path) === identity ? outcomes : this.commit(requests)
     } catch (error) {
       if (database.isOpen && database.isTransaction) database.exec('rollback')
@@ -113,7 +113,7 @@ export class ServedDatabase {
 const called = (calls: Calls, { name, args }: Request): unknown => calls[name]?.(...(args as never[]))
 
 function inSavepoint<T>(database: DatabaseSync, work: () => T): T {
-  // It would be a transaction of its own, after one that the disk ended.
+  // After a disk failure ended the transaction, this call would be a transaction of its own.
   if (!database.isTransaction) throw new Error('the transaction was rolled back')
   database.exec('savepoint one')
   try {
@@ -139,7 +139,7 @@ function identityOf(path: string): string | undefined {
   return found && `${found.dev} ${found.ino}`
 }
 
-/** A statement by its SQL, which is prepared once. */
+/** Returns the statement for an SQL text, prepared once. */
 export type Statements = (sql: string) => StatementSync
 
 export function statementsOf(database: DatabaseSync): Statements {

@@ -37,16 +37,16 @@ const CHECK_EVERY = 2_000
 /** Milliseconds by which clocks may differ. */
 const AHEAD = 60_000
 
-/** What is published in one source, which this process alone may change. */
+/** The publications of one source, which only this process may change. */
 export class SqlitePublications implements Publications {
   private readonly watchers = new Set<() => void>()
   private isClosed = false
   private readonly changes = new Set<Promise<unknown>>()
-  /** Why the last write failed, or the next one will. */
+  /** Why the last write failed, or why the next one will. */
   private fault: string | undefined
   private readonly timer = setInterval(() => void this.check(), CHECK_EVERY).unref()
 
-  /** Throws a `ConfigError` where another process publishes, and where the database cannot be used. */
+  /** Throws a `ConfigError` when another process publishes here, or when the database is unusable. */
   static async open(source: string, dependencies: Dependencies): Promise<SqlitePublications> {
     const { database, lock } = dependencies
     let held: HeldLock | undefined
@@ -68,7 +68,7 @@ export class SqlitePublications implements Publications {
     private readonly dependencies: Dependencies,
   ) {}
 
-  get place(): string {
+  get location(): string {
     return `database ${this.database.path}`
   }
 
@@ -83,7 +83,7 @@ export class SqlitePublications implements Publications {
   }
 
   watch(changed: () => void): () => void {
-    // An object of its own: the same function may be given twice.
+    // A new object for each call: a caller may pass the same function twice.
     const watcher = (): void => changed()
     this.watchers.add(watcher)
     return () => void this.watchers.delete(watcher)
@@ -149,7 +149,7 @@ export class SqlitePublications implements Publications {
     return this.fault === undefined ? { status: 'ok' } : { status: 'degraded', reason: this.fault }
   }
 
-  /** After what is under way. */
+  /** Closes after the running writes. */
   async close(): Promise<void> {
     this.isClosed = true
     clearInterval(this.timer)
@@ -198,17 +198,20 @@ export class SqlitePublications implements Publications {
   private stored(at: string): void {
     const { log } = this.dependencies
     if (Date.parse(at) - Date.now() > AHEAD)
-      log.warn({ at }, 'the last change is dated in the future, and later ones get its date until then')
+      log.warn({ at }, 'the last change is dated in the future; later changes get the same date until then')
     for (const changed of this.watchers) {
       try {
         changed()
       } catch (err) {
-        log.error({ err }, 'what follows the publications failed')
+        log.error({ err }, 'a listener for publications failed')
       }
     }
   }
 
-  /** Whether the database is there, also while nobody writes; and after a write that failed, whether the next one will. */
+  /**
+   * Checks that the database exists, also without writes; after a failed write, checks whether the next one would
+   * work.
+   */
   private async check(): Promise<void> {
     try {
       await (this.fault === undefined

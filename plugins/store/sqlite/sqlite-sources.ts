@@ -29,18 +29,18 @@ export function openSources(gateway: Gateway, directory: string | undefined) {
 
 export const registryFolder = (): string => join(userFolder('state', process.env), 'registry')
 
-/** About so many bytes are copied for the thread of the database at once: no request waits for more. */
+/** Bytes copied at once for the database thread: requests wait no longer than for this. */
 const BATCH = 256 * 1024
 
-/** The last good state of one source. Each place has its own: the state of one is never served as that of another. */
+/** The last good state of one source. Each location has its own state, never served for another location. */
 export class SqliteSource implements SourceStore {
   private readonly key: SourceKey
 
   constructor(
     private readonly database: Database<'catalogue'>,
-    { name, place }: SourceName,
+    { name, location }: SourceName,
   ) {
-    this.key = [bytesOf(name), bytesOf(place)]
+    this.key = [bytesOf(name), bytesOf(location)]
   }
 
   async read(since: number | undefined, signal: AbortSignal): Promise<StoredContents | undefined> {
@@ -60,7 +60,7 @@ export class SqliteSource implements SourceStore {
     return 0
   }
 
-  /** Replaces everything. `revision`: of a store that has the state, too. */
+  /** Replaces everything. `revision`: the revision of a shared store that has the same state. */
   save(
     { all, bookmark }: Pick<ContentsChange, 'all' | 'bookmark'>,
     revision: number,
@@ -78,7 +78,7 @@ export class SqliteSource implements SourceStore {
     try {
       for (const { bytes, lengths } of batchesOf(documents)) {
         await this.database.call('add', write, bytes, lengths)
-        // Requests are answered in between.
+        // Lets the event loop answer requests in between.
         await setImmediate(undefined, { signal })
       }
       signal.throwIfAborted()
@@ -92,7 +92,7 @@ export class SqliteSource implements SourceStore {
 
 interface Batch {
   readonly bytes: ArrayBuffer
-  /** Of name, version, document, name and so on. */
+  /** The bytes of name, version, document, name and so on. */
   readonly lengths: readonly number[]
 }
 

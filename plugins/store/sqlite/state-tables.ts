@@ -3,18 +3,18 @@ import { type ServedTables, statementsOf } from './served-database.js'
 
 /** A value as it is stored. */
 export interface Row {
-  /** Of this write of the key: no other has the same. */
+  /** A unique ID of this write of the key. */
   readonly id: number
   readonly value: string
   readonly sealed: boolean
 }
 
-/** How many values that have expired each write deletes. */
+/** How many expired values each write deletes. */
 const SWEPT = 100
 
 const LEVEL = 1
 
-/** The values of a user. Keys are bytes, since a text of SQLite loses half surrogates. */
+/** The values of a user. Keys are bytes, since SQLite's text loses half surrogates. */
 export const stateTables = {
   application: 0x53706f31,
   level: LEVEL,
@@ -56,13 +56,13 @@ function prepare(database: DatabaseSync) {
       sql(replace).run(key, Buffer.from(value), sealed ? 1 : 0, expiresAt ?? null)
       sql(SWEEP).run(Date.now())
     },
-    /** Encrypts what was written with this id, unless it was replaced. */
+    /** Replaces the value of the write with this id by its encrypted form, unless a later write replaced it. */
     seal: (id: number, value: string): void =>
       void sql('update value set value = ?, sealed = 1 where id = ?').run(Buffer.from(value), id),
     delete: (key: Uint8Array): void => void sql('delete from value where key = ?').run(key),
-    /** Whether it was there. */
+    /** Returns whether the key existed. */
     take: (id: number): boolean => sql('delete from value where id = ?').run(id).changes === 1,
-    /** Fails while nothing can be written. */
+    /** Throws while the database cannot be written. */
     probe: (): void => void sql(`pragma user_version = ${LEVEL}`).run(),
   }
   return { reads, writes }

@@ -7,7 +7,7 @@ import { stateTables } from './state-tables.js'
 
 const TABLES = { state: stateTables, catalogue: catalogueTables, published: publishedTables } as const
 
-/** The calls of each kind, for the thread that asks. */
+/** The calls of each kind, for the calling thread. */
 export type Served = {
   [Kind in keyof typeof TABLES]: ReturnType<(typeof TABLES)[Kind]['prepare']>
 }
@@ -17,7 +17,7 @@ export interface ThreadData {
   readonly kind: keyof typeof TABLES
 }
 
-/** `id` 0: how it was opened. */
+/** `id` 0: the result of opening the database. */
 export interface Answer {
   readonly id: number
   readonly result?: unknown
@@ -35,7 +35,7 @@ function answer(id: number, outcome: Outcome): void {
   )
 }
 
-// Undefined is the end.
+// Undefined marks the end.
 port?.on('message', (first: Request | undefined) => {
   const requests = [first]
   for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))

@@ -3,13 +3,13 @@ import { routeOf, subjectName } from 'sallyport/toolkit'
 
 export type Attributes = Record<string, string | number>
 
-/** What a span says of a request, by OpenTelemetry's conventions for MCP and for HTTP. */
+/** The name and attributes of a request's span, by OpenTelemetry's conventions for MCP and for HTTP. */
 export interface Description {
   readonly name: string
   readonly attributes: Attributes
 }
 
-/** Callers choose names, ids and sessions: none is longer in a span, nor is its name. */
+/** Callers choose names, ids and sessions: a span cuts them, and its own name, at this length. */
 export const MAX_LENGTH = 256
 const short = (text: string): string => text.slice(0, MAX_LENGTH)
 
@@ -28,7 +28,7 @@ export function describe(beginning: Pick<TraceBeginning, 'request' | 'message'>)
   }
 }
 
-// The conventions for MCP describe one message. A batch of several is a request of HTTP, and so is a client's response.
+// The conventions for MCP describe one message. A batch of several calls, and a client's response, count as plain HTTP.
 function singleCall(message: McpMessage | undefined): McpCall | undefined {
   const [call, ...others] = message?.calls ?? []
   return others.length > 0 || call?.method === '' ? undefined : call

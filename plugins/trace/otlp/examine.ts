@@ -8,7 +8,7 @@ const CODE = 'TRACES_NOT_TAKEN'
 const START_IT = 'start the collector, or check `url`: until it takes OTLP over HTTP there, spans are lost'
 const CHECK_FILES = 'install the packages of OpenTelemetry, and check `bearerTokenFile` and `caCertPath`'
 
-/** Sends an export without spans, and reports what came back. */
+/** Sends an export without spans, and reports the response. */
 export async function examineCollector(examination: Examination, options: OtlpOptions): Promise<void> {
   const { ok, warning, wrong, path, probes } = examination
   const { url, headers, bearerTokenFile, caCertPath } = options
@@ -17,7 +17,7 @@ export async function examineCollector(examination: Examination, options: OtlpOp
     await loadPackages()
     if (!(await probes.reach(url, { caFile, direct: true, closedAdvice: START_IT }))) return
     const bearer = bearerTokenFile === undefined ? undefined : { file: path(bearerTokenFile), to: [url] }
-    // Without the proxy of the environment: the exporter uses none.
+    // An empty environment, so that no proxy is used: the exporter uses none either.
     const rules = { allowPrivate: true, allowInsecureHttp: true, environment: {} }
     const fetcher = createFetcher({ ...rules, caFile, bearer })
     try {
@@ -27,7 +27,7 @@ export async function examineCollector(examination: Examination, options: OtlpOp
         body: '{"resourceSpans":[]}',
       })
       if (status >= 200 && status < 300) ok(CHECK, `it takes traces (${status})`)
-      else warning(CHECK, CODE, `it answered an empty export with ${status}`, adviceFor(status))
+      else warning(CHECK, CODE, `it responds to an empty export with ${status}`, adviceFor(status))
     } finally {
       await fetcher.close()
     }

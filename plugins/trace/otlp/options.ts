@@ -14,18 +14,18 @@ const fields = {
     .min(0)
     .max(1)
     .default(0.05)
-    .describe('which part of the traces that begin here is exported, from 0 to 1'),
+    .describe('the share of traces that begin here which is exported, from 0 to 1'),
   followParent: z
     .boolean()
     .default(true)
     .describe(
-      "go on with a caller's trace, and do as it says whether it is exported; `false`: every request begins a trace, linked to the caller's",
+      "continue the caller's trace, and export it if the caller does; `false`: every request begins a trace, linked to the caller's",
     ),
-  serviceName: z.string().min(1).default('sallyport').describe('what spans have as `service.name`'),
+  serviceName: z.string().min(1).default('sallyport').describe('the `service.name` of all spans'),
   intoMeta: z
     .boolean()
     .default(false)
-    .describe('write the context into the `_meta` of what is called too, and so change the body'),
+    .describe('also write the trace context into the `_meta` of each call, which changes the body'),
   headers: secretHeaders().describe('sent with every export, such as an API key'),
   bearerTokenFile: z.string().optional().describe('a file with a token that is sent with every export'),
   caCertPath: z
@@ -38,8 +38,8 @@ export const otlpOptions = z.strictObject(fields).superRefine(checkTogether)
 
 export type OtlpOptions = z.output<typeof otlpOptions>
 
-// The exporter reads them by itself, and would send them to whatever `url` names.
-const FOREIGN = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
+// The exporter reads these variables itself, and would send their headers to `url`.
+const EXPORTER_VARIABLES = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
 
 /** Checks options that depend on each other, and on the environment. */
 function checkTogether(options: z.output<z.ZodObject<typeof fields>>, context: z.core.$RefinementCtx): void {
@@ -50,11 +50,11 @@ function checkTogether(options: z.output<z.ZodObject<typeof fields>>, context: z
   const hasSecret = bearerTokenFile !== undefined || Object.keys(headers).length > 0
   if (hasSecret && URL.canParse(url) && isInsecure(new URL(url)) && !insecureHttpAllowed())
     report(['url'], `the headers would cross a network in plain text: expected https; ${PLAIN_HTTP_RULE}`)
-  for (const name of FOREIGN) {
+  for (const name of EXPORTER_VARIABLES) {
     if ((process.env[name] ?? '').trim() !== '')
       report(
         ['headers'],
-        `the exporter would add those of the variable ${name}: unset it, and write them here`,
+        `the exporter would also send the headers in the variable ${name}: unset it, and write them here`,
       )
   }
 }

@@ -7,14 +7,14 @@ export interface Packages {
   readonly exporter: typeof import('@opentelemetry/exporter-trace-otlp-http')
 }
 
-/** The packages of OpenTelemetry are optional: they are loaded where a list exports traces. */
+/** The packages of OpenTelemetry are optional: only a list that exports traces loads them. */
 export async function loadPackages(): Promise<Packages> {
   try {
     return await loadAll()
   } catch (cause) {
     const code = codeOf(cause)
-    const what = code === 'ERR_MODULE_NOT_FOUND' ? 'are not installed' : `could not be loaded (${code})`
-    const message = `the packages that export traces ${what}: \`${COMMAND}\``
+    const reason = code === 'ERR_MODULE_NOT_FOUND' ? 'are not installed' : `could not be loaded (${code})`
+    const message = `the packages that export traces ${reason}: \`${COMMAND}\``
     throw new ConfigError([{ place: '@opentelemetry', message }], { cause })
   }
 }

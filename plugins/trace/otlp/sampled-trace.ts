@@ -4,16 +4,16 @@ import type { SpanExports } from './span-exports.js'
 import type { SpanParts, Spans } from './spans.js'
 import { type Context, headersOf, RANDOM, SAMPLED } from './trace-context.js'
 
-interface Beginning {
+interface TraceStart {
   readonly beginning: TraceBeginning
   readonly traceId: string
   readonly parent: Context | undefined
-  /** As known at the end. */
+  /** Called at the end, when all calls of the request are known. */
   readonly links: () => readonly Context[]
   readonly intoMeta: boolean
 }
 
-interface Makers {
+interface SpanOutput {
   readonly ids: { generateSpanId(): string }
   readonly spans: Spans
   readonly exports: SpanExports
@@ -25,18 +25,18 @@ export class SampledTrace implements Trace {
   readonly traceId: string
   readonly intoMeta: boolean
   private readonly own: Context
-  /** The next span for the target, which is told of it before. */
+  /** The next span for the target. The target gets its id before the span exists. */
   private target: Context | undefined
 
   constructor(
-    private readonly begun: Beginning,
-    private readonly makers: Makers,
+    private readonly started: TraceStart,
+    private readonly output: SpanOutput,
   ) {
-    const { traceId, parent, intoMeta } = begun
+    const { traceId, parent, intoMeta } = started
     this.traceId = traceId
     this.intoMeta = intoMeta
     const flags = SAMPLED | ((parent?.flags ?? 0) & RANDOM)
-    this.own = { traceId, spanId: makers.ids.generateSpanId(), flags, state: parent?.state }
+    this.own = { traceId, spanId: output.ids.generateSpanId(), flags, state: parent?.state }
   }
 
   get headers(): Trace['headers'] {
@@ -47,7 +47,7 @@ export class SampledTrace implements Trace {
   part({ name, startedAt, endedAt, failure }: TracePart): void {
     const isTarget = name === 'target'
     const context = (isTarget ? this.target : undefined) ?? this.child()
-    // Another attempt gets a span of its own.
+    // The next attempt gets a span of its own.
     if (isTarget) this.target = undefined
     this.export(context, {
       name: name.slice(0, MAX_LENGTH),
@@ -63,7 +63,7 @@ export class SampledTrace implements Trace {
   }
 
   end({ endedAt, status, outcome, causes, rpcCode }: TraceEnd): void {
-    const { beginning, parent, links } = this.begun
+    const { beginning, parent, links } = this.started
     const isFailed = outcome === 'failed'
     const { name, attributes } = describe(beginning)
     const cause = outcome === 'allowed' ? undefined : (causes[0] ?? (isFailed ? String(status) : '_OTHER'))
@@ -81,26 +81,26 @@ export class SampledTrace implements Trace {
         ...rpcOf(rpcCode),
       },
       links: links(),
-      // A refusal is what the gateway is for. The conventions for HTTP leave the status of a 4xx unset at a server, too.
-      isFailed: isFailed && !isOwnAnswer(status, causes),
+      // A refusal is no failure of the gateway. The conventions for HTTP leave the status of a server's 4xx unset, too.
+      isFailed: isFailed && !isOwnRefusal(status, causes),
     })
   }
 
   private child(): Context {
-    return { ...this.own, spanId: this.makers.ids.generateSpanId() }
+    return { ...this.own, spanId: this.output.ids.generateSpanId() }
   }
 
   private export(context: Context, parts: Omit<SpanParts, keyof Context>): void {
-    const { exports, spans } = this.makers
+    const { exports, spans } = this.output
     exports.add(() => spans.ended({ ...context, ...parts }))
   }
 }
 
-/** Whether it is a 4xx of the gateway itself. */
-const isOwnAnswer = (status: number, causes: readonly string[]): boolean =>
+/** Whether the response is a 4xx of the gateway itself. */
+const isOwnRefusal = (status: number, causes: readonly string[]): boolean =>
   status >= 400 && status < 500 && !causes.includes('target_status') && !causes.includes('aborted')
 
-// As text, by the conventions.
+// The conventions want text.
 const rpcOf = (code: number | undefined): Attributes =>
   code === undefined ? {} : { 'rpc.response.status_code': String(code) }
 

@@ -6,37 +6,37 @@ import type { Gateway } from 'sallyport'
 import { failureCode, LogThrottle, type WatchedFile } from 'sallyport/toolkit'
 import type { Packages } from './packages.js'
 
-/** Spans that wait, and those that are sent at once: the SDK's own numbers. */
+/** The most spans that wait, and the most in one export: the SDK's defaults. */
 const MAX_WAITING = 2_048
 const MAX_BATCH = 512
 const DELAY = 5_000
-/** Milliseconds that an export may take, with all of its attempts. */
+/** Milliseconds that an export may take, with all its attempts. */
 const LIMIT = 5_000
-/** A stop takes as long at most: others wait for it. */
+/** Milliseconds that a stop may take: other plugins wait for it. */
 const STOP_LIMIT = 1_500
-/** At a stop all that waits is sent at once, beside what is being sent. */
+/** A stop sends all waiting batches at once, beside the export that runs. */
 const MAX_EXPORTS = MAX_WAITING / MAX_BATCH + 1
 
 export interface Destination {
   readonly url: string
   readonly headers: () => Readonly<Record<string, string>>
-  /** PEM certificates to trust in place of Node's. */
+  /** PEM certificates to trust instead of Node's. */
   readonly certificates: WatchedFile | undefined
 }
 
 type Done = Parameters<SpanExporter['export']>[1]
 type Result = Parameters<Done>[0]
-/** The enumeration of these is in a package that is not asked for. */
+/** `ExportResultCode`, whose package is not among the required ones. */
 const SUCCESS = 0
 const FAILED = 1
 
 /**
- * Sends spans in batches, and counts those that are lost. The SDK has the queue, the serializer and further attempts. But it
- * drops in silence, waits for an answer as long as any byte comes, and leaves the sockets open.
+ * Sends spans in batches, and counts lost ones. The SDK provides the queue, the serializer and further attempts. But it
+ * drops spans silently, waits for a response as long as any byte comes, and leaves sockets open.
  */
 export class SpanExports implements SpanExporter {
   private waiting = 0
-  private cutAt = 0
+  private destroyedAt = 0
   private isClosed = false
   private limit = LIMIT
   private readonly running = new Set<Promise<void>>()
@@ -69,7 +69,7 @@ export class SpanExports implements SpanExporter {
     )
   }
 
-  /** The span is made only when there is room for it. */
+  /** Makes the span only if the queue has room. */
   add(make: () => ReadableSpan): void {
     if (this.waiting < MAX_WAITING) {
       this.waiting++
@@ -85,20 +85,20 @@ export class SpanExports implements SpanExporter {
     void sending.finally(() => this.running.delete(sending))
   }
 
-  /** The exporter has nothing to shut down; it would wait for its attempts. */
+  /** Does nothing: the exporter's own `shutdown` would wait for its attempts. */
   async shutdown(): Promise<void> {}
 
-  /** The series are there before anything is lost. */
+  /** Begins both series at 0, before any loss. */
   open(): void {
     for (const reason of ['queue_full', 'not_taken']) this.countLost(0, { plugin: this.context.id, reason })
   }
 
-  /** Sends what waits. No socket is open any more afterwards. */
+  /** Sends the waiting spans, and closes all sockets. */
   async close(): Promise<void> {
     this.limit = STOP_LIMIT
     this.exporter = this.exporterWithin(STOP_LIMIT)
-    const timer = setTimeout(() => this.giveUp(), STOP_LIMIT)
-    // It rejects with the first batch that could not be sent, which was counted.
+    const timer = setTimeout(() => this.abandonAll(), STOP_LIMIT)
+    // Rejects with the first batch that failed, which is counted already.
     await this.processor.shutdown().catch(() => {})
     await Promise.all(this.running)
     clearTimeout(timer)
@@ -109,11 +109,11 @@ export class SpanExports implements SpanExporter {
 
   private exporterWithin(timeoutMillis: number): SpanExporter {
     const { packages, destination } = this
-    // What is given here is not read from OTEL_* variables.
+    // Options that are set here override OTEL_* variables.
     return new packages.exporter.OTLPTraceExporter({
       url: destination.url,
       headers: async () => {
-        // Asked before each attempt, also one that was due when the stop gave up.
+        // Called before each attempt, also one that was due when the stop abandoned it.
         if (this.isClosed) throw new Error('the exports have ended')
         return { ...destination.headers() }
       },
@@ -124,8 +124,8 @@ export class SpanExports implements SpanExporter {
   }
 
   private async send(spans: ReadableSpan[], done: Done): Promise<void> {
-    const begun = performance.now()
-    const timer = setTimeout(() => this.cut(), this.limit)
+    const startedAt = performance.now()
+    const timer = setTimeout(() => this.destroySockets(), this.limit)
     const result = await new Promise<Result>((resolve) => {
       const answered: Done = (answer) => {
         this.unanswered.delete(answered)
@@ -136,28 +136,28 @@ export class SpanExports implements SpanExporter {
     })
     clearTimeout(timer)
     if (result.code !== SUCCESS) {
-      const failure = this.cutAt > begun ? 'EGRESS_TIMEOUT' : failureOf(result.error)
+      const failure = this.destroyedAt > startedAt ? 'EGRESS_TIMEOUT' : failureOf(result.error)
       this.lose(spans.length, { reason: 'not_taken', failure })
     }
     done(result)
   }
 
-  /** With every socket the attempt of the export that is late has ended, and it was the last: no time is left. */
-  private cut(): void {
-    this.cutAt = performance.now()
+  /** Ends the attempt of a late export. It was the last one, since its time is over. */
+  private destroySockets(): void {
+    this.destroyedAt = performance.now()
     this.agent.destroy()
   }
 
-  /** Of what still runs, also what waits for its next attempt. */
-  private giveUp(): void {
-    this.cut()
+  /** Ends all exports, also those that wait for their next attempt. */
+  private abandonAll(): void {
+    this.destroySockets()
     for (const answered of this.unanswered) answered({ code: FAILED })
   }
 
-  private lose(count: number, why: Loss): void {
+  private lose(count: number, loss: Loss): void {
     const { id, log } = this.context
-    this.countLost(count, { plugin: id, reason: why.reason })
-    this.throttle.write(log, 'warn', 'spans were not exported', { ...why }, { count })
+    this.countLost(count, { plugin: id, reason: loss.reason })
+    this.throttle.write(log, 'warn', 'spans were not exported', { ...loss }, { count })
   }
 }
 
@@ -168,25 +168,27 @@ interface Loss {
 
 const QUEUE_FULL: Loss = { reason: 'queue_full' }
 
-/** A class of failure. The message may hold what the collector answered. */
+/** A class of failure, and not the message, which may quote the collector's response. */
 function failureOf(error: Error | undefined): string {
   if (error !== undefined && 'code' in error && typeof error.code === 'number') return `HTTP_${error.code}`
   return failureCode(error)
 }
 
-/** Keeps connections to the collector. It trusts `certificates` in place of Node's, as the file is at the time. */
+/** Keeps connections to the collector. It trusts the current text of `certificates` instead of Node's. */
 export function collectorAgent(url: string, certificates?: WatchedFile): HttpAgent {
   const keepAlive = true
   if (new URL(url).protocol !== 'https:') return new HttpAgent({ keepAlive })
-  return certificates === undefined ? new HttpsAgent({ keepAlive }) : new WatchingAgent(certificates)
+  return certificates === undefined ? new HttpsAgent({ keepAlive }) : new ReloadingAgent(certificates)
 }
 
-/** The exporter asks for an agent once, and an agent for its certificates: so each connection gets those of the file. */
-class WatchingAgent extends HttpsAgent {
+/**
+ * Gives each connection the current certificates: the exporter asks for an agent once, and an agent for its options.
+ */
+class ReloadingAgent extends HttpsAgent {
   private trusted = new WeakSet<Duplex>()
 
   constructor(private readonly certificates: WatchedFile) {
-    // A session that is resumed is trusted as it was when it began.
+    // A resumed TLS session would keep the trust of its first handshake.
     super({ keepAlive: true, maxCachedSessions: 0 })
     certificates.onChange(() => this.retire())
   }
@@ -201,7 +203,7 @@ class WatchingAgent extends HttpsAgent {
     return this.trusted.has(socket) && super.keepSocketAlive(socket)
   }
 
-  /** What is being sent goes on, and is the last on its connection. */
+  /** A running export goes on, as the last one on its connection. */
   private retire(): void {
     this.trusted = new WeakSet()
     for (const sockets of Object.values(this.freeSockets))

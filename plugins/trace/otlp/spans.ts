@@ -22,8 +22,8 @@ export interface SpanParts {
 }
 
 /**
- * Makes spans that have ended. The tracer of the SDK makes them too, but only when they begin, each with an id of its own
- * and its own decision to sample: the id of a span for the target is sent before that span is known to be there.
+ * Makes spans that have ended. The SDK's tracer makes a span when it begins, and chooses its id and whether it is
+ * sampled. But the target gets the id of its span before that span begins.
  */
 export class Spans {
   private readonly resource
@@ -70,7 +70,7 @@ export class Spans {
   }
 }
 
-/** Seconds, and nanoseconds of the next one. */
+/** Whole seconds, and the remaining nanoseconds. */
 function timeOf(milliseconds: number): HrTime {
   const seconds = Math.floor(milliseconds / 1000)
   return [seconds, Math.min(999_999_999, Math.round((milliseconds - seconds * 1000) * 1e6))]

@@ -1,6 +1,6 @@
 import type { Trace, TraceContext } from 'sallyport'
 
-/** W3C Trace Context that was checked: what a span has as its parent, or is linked to. */
+/** A valid W3C Trace Context: the parent of a span, or a link of it. */
 export interface Context {
   readonly traceId: string
   readonly spanId: string
@@ -10,17 +10,17 @@ export interface Context {
 }
 
 export const SAMPLED = 1
-/** That the trace id is random (level 2): whoever goes on with it keeps the bit. */
+/** The trace id is random (level 2): a participant that continues the trace keeps the bit. */
 export const RANDOM = 2
 
-// Level 2, 3.2. Whatever a later version has is behind a dash; a comma means that there were several headers.
+// Level 2, 3.2. A later version may add fields after a dash; a comma would mean several headers.
 const PARENT =
   /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-[\x21-\x2b\x2d-\x7e]*)?$/
 const LONGEST_PARENT = 512
 
-/** The context that a header or `_meta` says, or nothing where it says none that is valid. */
-export function contextOf(said: Partial<TraceContext> | undefined): Context | undefined {
-  const { traceparent, tracestate } = said ?? {}
+/** The valid context in a header or in `_meta`, or undefined. */
+export function contextOf(received: Partial<TraceContext> | undefined): Context | undefined {
+  const { traceparent, tracestate } = received ?? {}
   if (traceparent === undefined || traceparent.length > LONGEST_PARENT) return undefined
   const [, version = '', traceId = '', spanId = '', flags = '', more] = PARENT.exec(traceparent) ?? []
   if (traceId === '' || (version === '00' && more !== undefined)) return undefined
@@ -35,7 +35,7 @@ export function contextOf(said: Partial<TraceContext> | undefined): Context | un
 const parentText = ({ traceId, spanId, flags }: Omit<Context, 'state'>): string =>
   `00-${traceId}-${spanId}-0${flags}`
 
-/** What is sent on. */
+/** The headers for the target. */
 export function headersOf(context: Context): Trace['headers'] {
   const parent = ['traceparent', parentText(context)] as const
   return context.state === undefined ? [parent] : [parent, ['tracestate', context.state]]
@@ -44,14 +44,14 @@ export function headersOf(context: Context): Trace['headers'] {
 const MAX_MEMBERS = 32
 const MAX_LENGTH = 512
 const LONG_MEMBER = 128
-/** What is longer is not looked at: it would be cut to a small part of it. */
+/** A longer `tracestate` is not read: only a small part of it would be sent on. */
 const LONGEST_READ = 8 * 1024
 
 const PRINTABLE = /^[\t\x20-\x7e]*$/
 // Level 2, 3.3.1: keys may begin with a digit, and have `@` anywhere.
 const MEMBER = /^[a-z\d][a-z\d_\-*/@]{0,255}=[\x20-\x3c\x3e-\x7e]{0,255}[\x21-\x3c\x3e-\x7e]$/
 
-/** A valid `tracestate` as it is sent on, or nothing. */
+/** A valid `tracestate` as it is sent on, or undefined. */
 function stateOf(tracestate: string): string | undefined {
   if (tracestate.length > LONGEST_READ || !PRINTABLE.test(tracestate)) return undefined
   const members = tracestate
@@ -65,7 +65,7 @@ function stateOf(tracestate: string): string | undefined {
   return state === '' ? undefined : state
 }
 
-/** Level 2, 3.3.1.5: what is too long together loses its long members first, and then those at its end. */
+/** Level 2, 3.3.1.5: a list that is too long loses its long members first, and then those at its end. */
 function shortened(members: readonly string[]): readonly string[] {
   if (lengthOf(members) <= MAX_LENGTH) return members
   const kept = members.filter((member) => member.length <= LONG_MEMBER)

@@ -6,7 +6,7 @@ import type { Spans } from './spans.js'
 import { type Context, contextOf, headersOf, SAMPLED } from './trace-context.js'
 
 interface Options {
-  /** The part of traces without a parent that is exported. */
+  /** The share of traces without a parent that is exported. */
   readonly sample: number
   readonly followParent: boolean
   readonly intoMeta: boolean
@@ -14,7 +14,7 @@ interface Options {
 
 const MAX_LINKS = 32
 
-/** Decides whether a request is traced before anything is made for it, since most are not. */
+/** Decides first whether a request is sampled, since most are not, and makes spans only for sampled ones. */
 export class OtlpTracer implements Tracer {
   private readonly ids
 
@@ -41,17 +41,20 @@ export class OtlpTracer implements Tracer {
 
     const traceId = parent?.traceId ?? ids.generateTraceId()
     const isSampled = parent === undefined ? Math.random() < sample : (parent.flags & SAMPLED) !== 0
-    // A span that nobody will see is nobody's parent: the target gets the id that came.
+    // A span that is not exported must be no parent: the target gets the caller's own context.
     if (!isSampled) return new UnsampledTrace(parent ?? ownContext(traceId), intoMeta)
 
     const { spans, exports } = this
-    // Of a body that went on as it came, what it calls is known at the end.
+    // A streamed body is read at its end, so its calls are known only then.
     const links = () => linksOf(parent, [nearest, fromHeader, ...contextsOf(beginning.message)])
     return new SampledTrace({ beginning, traceId, parent, links, intoMeta }, { ids, spans, exports })
   }
 }
 
-/** Most requests get it: to draw a second id, for a span that is nowhere, would take as long as the first. */
+/**
+ * The context of most requests. Its span is not exported, so its id is part of the trace id: a second random id would
+ * take as long as the first.
+ */
 const ownContext = (traceId: string): Context => ({
   traceId,
   spanId: traceId.slice(-16),
@@ -59,7 +62,7 @@ const ownContext = (traceId: string): Context => ({
   state: undefined,
 })
 
-/** Those of a batch: each of its calls may belong to another trace. */
+/** The contexts of a batch: each call may belong to another trace. */
 function* contextsOf(message: McpMessage | undefined): Generator<Context | undefined> {
   for (const { trace } of message?.calls ?? []) yield contextOf(trace)
 }
@@ -78,7 +81,7 @@ function linksOf(parent: Context | undefined, all: Iterable<Context | undefined>
 
 const keyOf = ({ traceId, spanId }: Context): string => traceId + spanId
 
-/** The trace of a request that is not exported: it is only sent on. */
+/** The trace of a request that is not sampled: it only provides the headers for the target. */
 class UnsampledTrace implements Trace {
   readonly sampled = false
 

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ConfigError } from 'sallyport'
 
-/** The path of a program. One that is missing stops the start, instead of failing every attempt. */
+/** The path of a program. A missing program stops the start, instead of failing every attempt. */
 export function findExecutable(name: string, place: string): string {
   // The supervisor needs a POSIX shell, process groups, and signals to them.
   if (process.platform === 'win32') {
@@ -12,9 +12,9 @@ export function findExecutable(name: string, place: string): string {
   const found = name.includes('/') ? [name] : folders.map((folder) => join(folder, name))
   const runnable = found.find(isRunnable)
   if (runnable !== undefined) return runnable
-  const where = name.includes('/') ? 'there is no such program' : 'no folder of PATH has such a program'
+  const reason = name.includes('/') ? 'there is no such program' : 'no folder of PATH has such a program'
   throw new ConfigError([
-    { place, message: `"${name}" cannot be run, ${where}: install it, or correct the name` },
+    { place, message: `"${name}" cannot be run, ${reason}: install it, or correct the name` },
   ])
 }
 

@@ -5,13 +5,13 @@ export interface OpenOptions {
   readonly argv: readonly string[]
   readonly env: NodeJS.ProcessEnv
   readonly signal: AbortSignal
-  /** Gets every line that the program prints, and returns the public URL when one says that the tunnel is open. */
+  /** Gets every line that the program prints, and returns the public URL when a line shows that the tunnel is open. */
   readonly read: (line: string) => string | undefined
-  /** What to throw when the program ends before that. */
+  /** The error to throw when the program ends before that. */
   readonly failed: (how: string) => Error
 }
 
-/** Starts a program, and waits until it says that the tunnel is open. */
+/** Starts a program, and waits until its output shows that the tunnel is open. */
 export async function openTunnel({ argv, env, signal, read, failed }: OpenOptions): Promise<OpenTunnel> {
   signal.throwIfAborted()
   let onLine: (line: string) => void = () => {}
@@ -23,7 +23,7 @@ export async function openTunnel({ argv, env, signal, read, failed }: OpenOption
           const found = read(line)
           if (found !== undefined) resolve(found)
         } catch (error) {
-          // Further output does not matter.
+          // Later lines do not matter.
           onLine = () => {}
           reject(error)
         }

@@ -3,40 +3,40 @@ import { stripVTControlCharacters } from 'node:util'
 import { signalGroup, spawnProcessGroup } from 'sallyport/toolkit'
 
 export interface ProcessGroup {
-  /** Settles when nothing of it runs any more, with how it ended. */
+  /** Resolves when the program and its group have ended, with the way it ended. */
   readonly ended: Promise<string>
-  /** Asks it to end, and ends it with all its processes if it takes too long. */
+  /** Sends SIGTERM, and SIGKILL to the whole group if it takes too long. */
   end(): Promise<void>
 }
 
-// Time to send what is buffered, and to close the connection to the other side.
+// Milliseconds for the program to flush its buffers and close its connections.
 const GRACE = 3_000
-// What left the group, and so outlived it, may still hold the pipes.
-const LAST_WORDS = 1_000
+// Milliseconds until the pipes are closed: a process that left the group may hold them open.
+const PIPE_LIMIT = 1_000
 
-/** Runs a program that ends when this process does, without a shell reading a word of its arguments. */
+/** Runs a program that ends with this process. No shell reads its arguments. */
 export function startProcessGroup(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
-  tell: (line: string) => void,
+  onLine: (line: string) => void,
 ): ProcessGroup {
   const child = spawnProcessGroup(argv, { env })
   child.stdin.end()
-  readLines(child.stdout, tell)
-  readLines(child.stderr, tell)
+  readLines(child.stdout, onLine)
+  readLines(child.stderr, onLine)
 
-  let over = false
+  let exited = false
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`could not be started: ${error.message}`))
     child.once('exit', () => {
-      over = true
+      exited = true
       signalGroup(child, 'SIGKILL')
       child.stdio[3]?.destroy()
-      const hush = setTimeout(() => {
+      const timer = setTimeout(() => {
         child.stdout.destroy()
         child.stderr.destroy()
-      }, LAST_WORDS)
-      child.once('close', () => clearTimeout(hush))
+      }, PIPE_LIMIT)
+      child.once('close', () => clearTimeout(timer))
     })
     child.once('close', (code, signal) =>
       resolve(signal === null ? `ended with ${code}` : `ended by ${signal}`),
@@ -45,17 +45,17 @@ export function startProcessGroup(
   return {
     ended,
     async end() {
-      if (!over) signalGroup(child, 'SIGTERM')
-      const enough = setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE)
+      if (!exited) signalGroup(child, 'SIGTERM')
+      const killTimer = setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE)
       await ended
-      clearTimeout(enough)
+      clearTimeout(killTimer)
     },
   }
 }
 
 const MAX_LINE = 4096
 
-/** Reads what a program prints, line by line, as plain text. Of a long line only the beginning is kept. */
+/** Reads the output of a program line by line, as plain text. Only the beginning of a long line is kept. */
 function readLines(stream: Readable, onLine: (line: string) => void): void {
   let partial = ''
   const finish = (): void => {
@@ -74,7 +74,7 @@ function readLines(stream: Readable, onLine: (line: string) => void): void {
   stream.on('end', finish)
 }
 
-// Colours would hide what is searched for, and a control character in a log acts on the terminal.
+// Colour codes would hide text from a search, and control characters in a log act on the terminal.
 const plainText = (text: string): string =>
   stripVTControlCharacters(text)
     .replaceAll(/\p{Cc}/gu, ' ')

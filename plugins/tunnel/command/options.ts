@@ -12,7 +12,7 @@ export const options = z
       .string()
       .optional()
       .describe(
-        'regular expression for the line that says that the tunnel is open, with one group for the public URL; by default the first https URL without a path',
+        'regular expression for the line that shows that the tunnel is open, with one group for the public URL; by default the first https URL without a path',
       ),
     publicUrl: z
       .string()
@@ -36,6 +36,6 @@ export const options = z
     const checked = publicOrigin(publicUrl)
     if ('fault' in checked) addIssue('publicUrl', checked.fault)
     if (pattern === undefined) {
-      addIssue('pattern', 'is needed with a public URL: it finds the line that says that the tunnel is open')
+      addIssue('pattern', 'is needed with a public URL: it finds the line that shows that the tunnel is open')
     }
   })

@@ -2,15 +2,17 @@ import { createContext, runInContext } from 'node:vm'
 import { GatewayError } from 'sallyport'
 import { publicOrigin } from '../public-url.js'
 
-// Milliseconds for one line: far more than any sensible pattern takes, also on a machine that is busy with other things.
+// Milliseconds for one line: far more than any sensible pattern takes, also on a busy machine.
 const TIME_LIMIT = 1_000
-// The time limit makes each line slow, and this process serves requests while a tunnel is opened again.
+// The time limit makes each line slow, and this process serves requests meanwhile, when it opens a tunnel again.
 const MAX_LINES = 500
 
 /** Finds the public URL in a line; undefined when it has none. */
 export type UrlFinder = (line: string) => string | undefined
 
-/** The first https URL without a path: those of documentation and terms, which programs print too, have one. */
+/**
+ * Finds the first https URL without a path: the URLs of documentation and terms, which programs print too, have one.
+ */
 export const findHttpsOrigin: UrlFinder = (line) => {
   for (const [text] of line.matchAll(/https:\/\/[^\s"'<>|()]+/gi)) {
     const url = text.replace(/[.,;:]+$/, '')
@@ -20,27 +22,30 @@ export const findHttpsOrigin: UrlFinder = (line) => {
   return undefined
 }
 
-/** Finds by a regular expression, in limited time: its first group, or, where the URL is known, any match. */
+/** Finds by a regular expression, in limited time: its first group, or any match if the URL is known. */
 export function patternFinder(pattern: string, publicUrl: string | undefined): UrlFinder {
   const expression = new RegExp(pattern)
-  const look: { line: string; expression: RegExp } = { line: '', expression }
-  const context = createContext(look)
+  const input: { line: string; expression: RegExp } = { line: '', expression }
+  const context = createContext(input)
   let lines = 0
   return (line) => {
     if (++lines > MAX_LINES) throw neverMatched()
-    look.line = line
+    input.line = line
     const found = bounded(() => runInContext('expression.exec(line)', context, { timeout: TIME_LIMIT }))
     if (found === null) return undefined
     const url = publicUrl ?? found[1] ?? ''
     const checked = publicOrigin(url)
     if ('origin' in checked) return url
-    throw new GatewayError('TUNNEL_URL', `what the pattern finds cannot be the public URL: ${checked.fault}`)
+    throw new GatewayError(
+      'TUNNEL_URL',
+      `the match of the pattern cannot be the public URL: ${checked.fault}`,
+    )
   }
 }
 
-function bounded(look: () => RegExpExecArray | null): RegExpExecArray | null {
+function bounded(match: () => RegExpExecArray | null): RegExpExecArray | null {
   try {
-    return look()
+    return match()
   } catch (cause) {
     throw new GatewayError(
       'TUNNEL_PATTERN',
@@ -53,7 +58,7 @@ function bounded(look: () => RegExpExecArray | null): RegExpExecArray | null {
 const neverMatched = (): GatewayError =>
   new GatewayError(
     'TUNNEL_PATTERN',
-    `the pattern is in none of the first ${MAX_LINES} lines: correct it, or have the program print less`,
+    `none of the first ${MAX_LINES} lines matches the pattern: correct it, or let the program print less`,
   )
 
 /** How many groups a pattern has, or undefined when it is no regular expression. */

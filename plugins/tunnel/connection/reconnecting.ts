@@ -62,7 +62,7 @@ export class ReconnectingTunnel implements PublicAddress {
     await this.ended
   }
 
-  /** One attempt. When it fails, what it opened is closed first. */
+  /** One attempt. If it fails, it closes what it has opened before it throws. */
   private async open(): Promise<OpenTunnel> {
     const { tunnel, local, timeout } = this.options
     const attempt = new AbortController()
@@ -108,7 +108,7 @@ export class ReconnectingTunnel implements PublicAddress {
     this.state = { status: 'degraded', reason }
     this.options.log.warn(
       { before, url: origin },
-      'the tunnel is open again under another public URL: the one before is refused, and clients need the new one',
+      'the tunnel is open again under another public URL: clients need the new one, and the old one is refused',
     )
   }
 
@@ -119,8 +119,8 @@ export class ReconnectingTunnel implements PublicAddress {
       const reason = await this.waitUntilLost(open)
       if (reason === undefined) return
       this.state = { status: 'down', reason: `the tunnel is lost (${reason}) and is being opened again` }
-      this.options.log.warn({ reason }, 'the tunnel is lost; it is opened again')
-      // A tunnel that is lost again and again gets longer pauses, like one that does not open at all.
+      this.options.log.warn({ reason }, 'the tunnel is lost; the gateway opens it again')
+      // A tunnel that is lost again soon gets longer pauses, like one that does not open.
       if (performance.now() - openedAt > LONGEST_PAUSE) tries = 0
       const next = await this.reopen(tries)
       if (next === undefined) return
@@ -128,7 +128,7 @@ export class ReconnectingTunnel implements PublicAddress {
     }
   }
 
-  /** Resolves with why it was lost, or undefined when it was closed. */
+  /** Resolves with the reason of the loss, or undefined when the tunnel was closed. */
   private async waitUntilLost(open: OpenTunnel): Promise<string | undefined> {
     const reason = await Promise.race([open.lost, this.closed])
     await this.closeTunnel(open)
@@ -178,7 +178,7 @@ export class ReconnectingTunnel implements PublicAddress {
 const timeoutError = (timeout: number): GatewayError =>
   new GatewayError(
     'TUNNEL_TIMEOUT',
-    `no tunnel within ${timeout / 1000} s: --debug shows its output, and --tunnel-timeout allows more time`,
+    `no tunnel within ${timeout / 1000} s: --debug shows the output of its program, and --tunnel-timeout allows more time`,
   )
 
 const reasonOf = (error: unknown): string =>

@@ -3,7 +3,7 @@ import { parseDestination } from './destination.js'
 import type { SshOptions } from './options.js'
 
 const FIXED_SETTINGS = [
-  // Options that this version of ssh does not know are ignored: in the user's configuration, and below.
+  // ssh ignores options that its version does not know: in the user's configuration, and below.
   'IgnoreUnknown=*',
   // Never prompt.
   'BatchMode=yes',
@@ -11,13 +11,13 @@ const FIXED_SETTINGS = [
   'VerifyHostKeyDNS=no',
   'UpdateHostKeys=no',
   'ExitOnForwardFailure=yes',
-  // It would clear the forward of the tunnel too.
+  // Otherwise the user's configuration could clear the forward of the tunnel.
   'ClearAllForwardings=no',
   // A server that is silent for 45 seconds is lost.
   'ServerAliveInterval=15',
   'ServerAliveCountMax=3',
   'ConnectTimeout=15',
-  // A shared connection would outlive this process, and so would one in the background.
+  // A shared connection, or one in the background, would outlive this process.
   'ControlMaster=no',
   'ControlPath=none',
   'ForkAfterAuthentication=no',
@@ -32,7 +32,7 @@ const FIXED_SETTINGS = [
   'LogLevel=DEBUG1',
 ]
 
-/** The arguments of ssh for a reverse forward to `local`; no value can be taken for an option. */
+/** The arguments of ssh for a reverse forward to `local`. ssh cannot take a value for an option. */
 export function sshArguments(options: SshOptions, local: URL, remotePort: number): string[] {
   const { port, identityFile, knownHostsFile, remoteHost } = options
   const { user, host } = parseDestination(options.destination) ?? { host: '' }

@@ -5,8 +5,8 @@ export interface Destination {
   readonly host: string
 }
 
-// Neither begins with a dash, which would make it an option, and neither has a character that means something to a
-// shell: a `ProxyCommand` of the user's own may hand both to one.
+// Neither begins with a dash, which would make it an option. Neither has a character that a shell interprets: the
+// user's `ProxyCommand` may pass both to a shell.
 const USER = /^[a-z\d_][\w.+-]*$/i
 const HOST = /^[a-z\d_][\w.-]*$/i
 
@@ -22,5 +22,5 @@ export function parseDestination(text: string): Destination | undefined {
   return { ...(user !== undefined && { user }), host }
 }
 
-// A zone would bring a percent sign, which ssh expands.
+// Without a zone, whose percent sign ssh would expand.
 const isPlainIPv6 = (host: string): boolean => isIPv6(host) && !host.includes('%')

@@ -57,7 +57,7 @@ export const options = z
     const checked = publicOrigin(publicUrl)
     if ('fault' in checked) addIssue('publicUrl', checked.fault)
     if (remotePort === 0)
-      addIssue('remotePort', 'is needed with a public URL: the server behind it has to know the port')
+      addIssue('remotePort', 'is needed with a public URL: the web server has to know the port')
   })
 
 export type SshOptions = z.output<typeof options>

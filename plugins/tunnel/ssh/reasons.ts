@@ -12,14 +12,14 @@ const PORT =
 const unknownKey = (line: string): string =>
   `${line.replace(/ and you have requested strict checking$/, '')}: add the key to known_hosts after you have compared it with the server's own, or give --tunnel-ssh-known-hosts`
 const login = (line: string): string =>
-  `${line}: give a key that the server takes with --tunnel-ssh-identity, or load it into the agent; nobody can be asked for a passphrase`
+  `${line}: give a key that the server takes with --tunnel-ssh-identity, or load it into the agent; ssh cannot ask for a passphrase here`
 const unreachable = (line: string): string => `${line}: check the destination, its port, and firewalls`
 
 const REASONS: readonly (readonly [RegExp, string, (line: string) => string])[] = [
   [/^No \S+ host key is known for |^No host key is known/i, 'TUNNEL_HOST_KEY', unknownKey],
   [/REVOKED HOST KEY DETECTED/, 'TUNNEL_HOST_KEY', () => REVOKED_KEY],
   [/REMOTE HOST IDENTIFICATION HAS CHANGED|^Host key for .* has changed/, 'TUNNEL_HOST_KEY', () => OTHER_KEY],
-  // The last line also after those above: by itself when a jump host would ask whether its key is trusted.
+  // ssh prints this line also after those above; alone, when a jump host has an unknown key.
   [/^Host key verification failed/, 'TUNNEL_HOST_KEY', () => UNTRUSTED_KEY],
   [
     /: Permission denied \(|^Too many authentication failures|^Received disconnect .* Too many/,

@@ -2,9 +2,9 @@ import { type Gateway, GatewayError } from 'sallyport'
 import { printedTarget } from './arguments.js'
 import { reasonIn } from './reasons.js'
 
-/** Reads what one run of ssh prints: whether the tunnel is open, or why it is not. */
+/** Reads the output of one run of ssh: whether the tunnel is open, or why it is not. */
 export class SshSession {
-  /** The port on which the server listens, once it does. */
+  /** The port on which the server listens, once it listens. */
   port: number | undefined
   private reason: GatewayError | undefined
   private lastLine = ''
@@ -13,7 +13,7 @@ export class SshSession {
     private readonly local: URL,
     private readonly requestedPort: number,
     private readonly log: Gateway['log'],
-    /** Lines that were logged before: they are not logged again, except for debugging. */
+    /** Lines that were logged before: a repeated line is logged at debug level only. */
     private readonly logged: Set<string>,
   ) {}
 
@@ -36,7 +36,7 @@ export class SshSession {
       : undefined
   }
 
-  /** Why it ended before the tunnel was open. */
+  /** The error for a run that ended before the tunnel was open. */
   failed(how: string): GatewayError {
     const output = this.lastLine === '' ? 'it printed nothing' : this.lastLine
     return this.reason ?? new GatewayError('TUNNEL_ENDED', `ssh ${how}: ${output}`)
@@ -48,7 +48,7 @@ export class SshSession {
       return
     }
     this.lastLine = line.slice(0, 200)
-    // The error has the reason of a failure.
+    // A reason of a failure is in the error, so its line needs only the debug level.
     const level = this.logged.has(line) || reasonIn(line) !== undefined ? 'debug' : 'info'
     this.logged.add(line)
     this.log[level]({ line }, 'ssh')

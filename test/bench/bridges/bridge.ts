@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { memoryOfTree } from './memory.js'
 
-/** A stdio MCP server whose other end is a remote one: how it is started. */
+/** A stdio MCP server that forwards to a remote one, and the arguments that start it. */
 export interface Bridge {
   readonly name: string
   readonly argv: readonly string[]
@@ -11,7 +11,7 @@ export interface Bridge {
 
 const MESSAGE = 'x'.repeat(100)
 
-/** A bridge that runs, and has answered `initialize`. */
+/** A running bridge that has answered `initialize`. */
 export class Running {
   private constructor(
     /** Milliseconds from its start to that answer. */
@@ -33,7 +33,7 @@ export class Running {
       clientInfo: { name: 'bench', version: '1' },
     })
     const running = new Running(performance.now() - began, child, client)
-    client.tell('notifications/initialized')
+    client.notify('notifications/initialized')
     return running
   }
 
@@ -44,12 +44,12 @@ export class Running {
     return performance.now() - began
   }
 
-  /** Megabytes that it and its children hold. */
+  /** Megabytes of memory of the bridge and its children. */
   get memory(): number {
     return memoryOfTree(this.child.pid ?? 0) / 1024 ** 2
   }
 
-  /** As clients do it: the input ends, and whoever stays is killed. */
+  /** Ends the input, as clients do, and kills a bridge that stays. */
   async end(): Promise<void> {
     const ended = once(this.child, 'close')
     this.child.stdin.end()
@@ -59,7 +59,7 @@ export class Running {
   }
 }
 
-/** As much of a client as it takes to call a tool. */
+/** An MCP client that can only call a tool. */
 class Client {
   private readonly waiting = new Map<number, (answer: Answer | Error) => void>()
   private last = 0
@@ -90,12 +90,12 @@ class Client {
     })
     this.waiting.delete(id)
     if (answer instanceof Error) throw answer
-    // An error would be the fastest answer of all.
+    // An error is a fast answer and must not count.
     if (answer.result?.isError !== undefined || answer.result === undefined)
       throw new Error(`${method}: ${JSON.stringify(answer)}\n${this.errors}`)
   }
 
-  tell(method: string): void {
+  notify(method: string): void {
     this.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method })}\n`)
   }
 }

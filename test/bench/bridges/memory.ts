@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Bytes that a process and all that it has started hold. What they share is counted for each. */
+/** Bytes of memory of a process and its descendants. Shared memory counts for each of them. */
 export function memoryOfTree(pid: number): number {
   const resident = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)

@@ -3,9 +3,8 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { MCP_REMOTE, sideBySide } from './side-by-side.js'
 
-// `npm run bench:stdio` holds `sallyport proxy stdio`, as it is built, against mcp-remote, which it installs into a
-// temporary folder. It ends with 1 when ours is slower or heavier in anything. `--quick` asks less, `--json` prints
-// all of it for programs.
+// `npm run bench:stdio` compares the built `sallyport proxy stdio` with mcp-remote, which it installs into a temporary
+// folder. It ends with 1 when ours is slower or larger in any figure. `--quick` measures less, `--json` prints JSON.
 const given = (flag: string): boolean => process.argv.includes(flag)
 const [ROUNDS, CALLS] = given('--quick') ? [5, 100] : [11, 500]
 

@@ -6,7 +6,7 @@ import { bin } from '#kit/started-program.js'
 import { installed } from '../../conformance/installed.js'
 import { type Bridge, Running } from './bridge.js'
 
-/** The version of mcp-remote that ours is held against. */
+/** The version of mcp-remote to compare with. */
 export const MCP_REMOTE = '0.15.1'
 
 export interface Compared {
@@ -15,13 +15,13 @@ export interface Compared {
   /** Medians over the rounds. */
   readonly ours: number
   readonly theirs: number
-  /** The median of what ours is of theirs in each round: a noisy machine troubles both sides of a round alike. */
+  /** The median of ours divided by theirs in each round: noise affects both sides of a round alike. */
   readonly ratio: number
 }
 
 /**
- * `sallyport proxy stdio`, as it was built, and mcp-remote in turn, each in front of the same reference server.
- * Needs npm, since mcp-remote is no dependency. The first round warms up and does not count.
+ * Measures the built `sallyport proxy stdio` and mcp-remote in turn, each in front of the same reference server. It
+ * needs npm, since mcp-remote is no dependency. The first round warms up and does not count.
  */
 export async function sideBySide(rounds: number, calls: number): Promise<readonly Compared[]> {
   const ending: (() => unknown)[] = []
@@ -36,7 +36,7 @@ export async function sideBySide(rounds: number, calls: number): Promise<readonl
     const results: Round[] = []
     for (let round = 0; round <= rounds; round++) {
       process.stderr.write(`round ${round} of ${rounds}\n`)
-      // Who comes first changes from round to round.
+      // The first of the two changes in every round.
       const first = round % 2 === 0 ? await started(ours, theirs, home) : await started(theirs, ours, home)
       results.push(await measured(round % 2 === 0 ? first : [first[1], first[0]], calls))
     }
@@ -61,7 +61,7 @@ const started = async (one: Bridge, other: Bridge, home: string): Promise<Pair> 
   await Running.of(other, home),
 ]
 
-/** Calls go to one and the other in turn. */
+/** Calls both bridges in turn. */
 async function measured(pair: Pair, calls: number): Promise<Round> {
   const times: [number[], number[]] = [[], []]
   for (let count = 0; count < calls; count++) {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { root } from '../place.js'
+import { root } from '../paths.js'
 import type { Order, Outcome } from './order.js'
 
 interface Answer {
@@ -9,7 +9,7 @@ interface Answer {
   readonly error?: string
 }
 
-/** The load, in a process of its own, so that what it costs troubles nobody who is measured. */
+/** The load, in a process of its own, so that its cost does not disturb the measured servers. */
 export class Load {
   private readonly ended: Promise<Answer[]>
 

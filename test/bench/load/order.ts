@@ -1,20 +1,20 @@
-/** What the load is told to do. */
+/** An order to the load process. */
 export interface Order {
   readonly port: number
   readonly connections: number
-  /** The connections are of TLS. */
+  /** Connect over TLS. */
   readonly tls?: boolean
-  /** It ends after so long, or after so many calls. */
+  /** The load ends after so many seconds, or after so many calls. */
   readonly seconds?: number
   readonly calls?: number
-  /** Requests a second; as many as are answered unless given. */
+  /** Requests a second; without it, as many as the server answers. */
   readonly rate?: number
   /** Request line and header lines, without `Host` and the empty line that ends them. */
   readonly head: string
   readonly body: string
-  /** The bearer of every request. */
+  /** The bearer token of every request. */
   readonly token?: string
-  /** A file with a token on each line: each request has one of its own instead, and the end of the file is the end. */
+  /** A file with a token on each line: each request uses the next one, and the load ends with the file. */
   readonly tokens?: string
   readonly status: number
   /** The body that every answer must have, in base64. */

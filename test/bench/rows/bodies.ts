@@ -1,33 +1,33 @@
 import { text } from 'node:stream/consumers'
+import type { BenchContext } from '../context.js'
 import { memory } from '../process-tree.js'
 import type { Figure } from '../results.js'
 import { patterned } from '../servers/pattern.js'
-import type { World } from '../world.js'
-import type { Asker } from './asker.js'
-import { type Asked, measureLong } from './long.js'
+import type { HttpClient } from './http-client.js'
+import { type ContestantClient, measureStreaming } from './streaming.js'
 
 const BODY = 100 * 1024 * 1024
 
-/** Both of them look at every byte. */
-const ways: Readonly<Record<string, (asker: Asker, size: number) => Promise<number>>> = {
-  down: async (asker, size) => patterned(await asker.ask(`/mcp?do=down&size=${size}`)),
-  up: async (asker, size) => Number(await text(await asker.ask('/mcp?do=up', size))),
+/** Both ways compare every byte. */
+const ways: Readonly<Record<string, (client: HttpClient, size: number) => Promise<number>>> = {
+  down: async (client, size) => patterned(await client.request(`/mcp?do=down&size=${size}`)),
+  up: async (client, size) => Number(await text(await client.request('/mcp?do=up', size))),
 }
 
-/** By how much a process grows while it carries a large body; one of half the size goes before it. */
-export function measureBodies(world: World): Promise<readonly Figure[]> {
-  return measureLong(world, async (everyone) => {
+/** Measures how much a process grows while it carries a large body, after one of half the size. */
+export function measureBodies(context: BenchContext): Promise<readonly Figure[]> {
+  return measureStreaming(context, async (all) => {
     const figures: Figure[] = []
-    for (const asked of everyone) {
-      for (const way of Object.keys(ways)) figures.push(await growth(asked, way))
+    for (const each of all) {
+      for (const way of Object.keys(ways)) figures.push(await growth(each, way))
     }
     return figures
   })
 }
 
-async function growth({ contestant: { name, pid }, asker }: Asked, way: string): Promise<Figure> {
+async function growth({ contestant: { name, pid }, client }: ContestantClient, way: string): Promise<Figure> {
   const carry = async (size: number): Promise<void> => {
-    const came = await ways[way]?.(asker, size).catch((cause: Error) => {
+    const came = await ways[way]?.(client, size).catch((cause: Error) => {
       throw new Error(`${name}, ${way}: ${cause.message}`, { cause })
     })
     if (came !== size) throw new Error(`${name}: ${came} of ${size} bytes came ${way}`)

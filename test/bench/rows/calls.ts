@@ -1,14 +1,14 @@
+import type { Algorithm } from '../context.js'
 import type { Task } from '../task.js'
-import type { Algorithm } from '../world.js'
 
-/** Calls of one kind, and who carries them. */
+/** Calls of one kind, and the work of the proxy for them. */
 export interface CallRow {
   readonly key: string
   readonly title: string
   readonly incoming?: { readonly kind: 'jwt' | 'introspection'; readonly algorithm: Algorithm }
-  /** Every call has a token that nobody has seen. */
+  /** Every call has a new token. */
   readonly newTokens?: boolean
-  /** Callers speak https. */
+  /** Callers connect over https. */
   readonly tls?: boolean
   readonly out: Pick<Task, 'bearer' | 'headers' | 'exchange'>
   /** Bytes of the request's body and of the answer's. */

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { request as secureRequest } from 'node:https'
-import { floor } from '../anchors/own.js'
 import type { Contestant } from '../contestant.js'
+import { floor } from '../proxies/own.js'
 import type { Task } from '../task.js'
 
 /**
- * Nobody is fast by leaving work out: a contestant has to refuse what it should refuse, and the target has to see what
- * should have been added.
+ * Checks that a contestant does its whole work: it has to refuse wrong tokens, and the target has to receive the
+ * headers that the contestant adds.
  */
 export async function check(contestant: Contestant, task: Task, token = ''): Promise<void> {
   if (contestant.name === floor.name) return
@@ -16,7 +16,7 @@ export async function check(contestant: Contestant, task: Task, token = ''): Pro
   if (task.incoming !== undefined) {
     for (const bad of ['nonsense', withAnotherSignature(token)]) {
       const { status } = await ask(contestant, task, bad)
-      if (status !== 401) throw wrong(`a token that is not right was answered with ${status}`)
+      if (status !== 401) throw wrong(`a wrong token was answered with ${status}`)
     }
   }
   const { status, text } = await ask(contestant, task, token)
@@ -25,7 +25,7 @@ export async function check(contestant: Contestant, task: Task, token = ''): Pro
   const wanted = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   if (bearer !== undefined) wanted.push(`authorization: bearer ${bearer}`)
   for (const line of wanted) {
-    if (!text.includes(`\r\n${line.toLowerCase()}`)) throw wrong(`the target did not see ${line}`)
+    if (!text.includes(`\r\n${line.toLowerCase()}`)) throw wrong(`the target did not receive ${line}`)
   }
 }
 
@@ -48,7 +48,7 @@ async function ask(
   return { status: answer?.statusCode, text: text.toLowerCase() }
 }
 
-/** The same claims, signed by nobody. */
+/** The token with a wrong signature. */
 function withAnotherSignature(token: string): string {
   const at = token.lastIndexOf('.') + 10
   return token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1)

@@ -1,50 +1,52 @@
 import type { Contestant } from '../contestant.js'
+import type { BenchContext } from '../context.js'
 import type { Order, Outcome } from '../load/order.js'
 import { cpuSeconds, memory } from '../process-tree.js'
 import type { CallResult } from '../results.js'
 import { median } from '../statistics.js'
-import type { World } from '../world.js'
 
-/** Something that is called, and what to call it with. */
-export interface Called {
+/** A contestant, and the calls that it gets. */
+export interface CallTarget {
   readonly contestant: Contestant
   readonly order: Pick<Order, 'head' | 'body' | 'token' | 'status' | 'answer' | 'tls'>
 }
 
-export interface Manner {
+export interface CallOptions {
   readonly row: string
   readonly title: string
-  /** Half load is half of what this one carries. */
+  /** The contestant whose capacity sets half load. */
   readonly subject: string
-  /** Files of tokens that nobody has seen: for the calls that do not count, and for each round. */
+  /** Files of new tokens: one for the warm-up, and one for each round. */
   readonly tokens?: readonly string[]
 }
 
 export const CONNECTIONS = 32
 
 /**
- * Calls everyone in turn, round after round, so that a noisy machine troubles all alike. A number of calls goes before
- * that does not count.
+ * Calls all targets in turn, round after round, so that noise of the machine affects all alike. The calls of the
+ * warm-up do not count.
  */
 export async function measureCalls(
-  world: World,
-  everyone: readonly Called[],
-  { row, title, subject, tokens = [] }: Manner,
+  context: BenchContext,
+  targets: readonly CallTarget[],
+  { row, title, subject, tokens = [] }: CallOptions,
 ): Promise<CallResult[]> {
-  const { seconds, warmUp, halfLoadOf } = world.effort
+  const { seconds, warmUp, halfLoadOf } = context.effort
   const [unseen, ...inRounds] = tokens
-  for (const called of everyone) {
-    await once(world, called, { calls: warmUp })
-    // What a new token costs is not what one costs that was seen before.
-    if (unseen !== undefined) await once(world, called, { tokens: unseen })
+  for (const target of targets) {
+    await once(context, target, { calls: warmUp })
+    // A new token costs more than a known one, so the warm-up sends new ones too.
+    if (unseen !== undefined) await once(context, target, { tokens: unseen })
   }
-  const full = await inTurn(world, everyone, (round) =>
+  const full = await measureRounds(context, targets, (round) =>
     inRounds[round] === undefined ? { seconds } : { tokens: inRounds[round] },
   )
-  const capacity = perSecond(full[everyone.findIndex(({ contestant }) => contestant.name === subject)] ?? [])
+  const capacity = perSecond(full[targets.findIndex(({ contestant }) => contestant.name === subject)] ?? [])
   const rate = Math.floor(capacity / 2)
-  const half = halfLoadOf.includes(row) ? await inTurn(world, everyone, () => ({ seconds, rate })) : []
-  return everyone.map(({ contestant }, index) => ({
+  const half = halfLoadOf.includes(row)
+    ? await measureRounds(context, targets, () => ({ seconds, rate }))
+    : []
+  return targets.map(({ contestant }, index) => ({
     row,
     title,
     name: contestant.name,
@@ -61,27 +63,31 @@ interface Measured extends Outcome {
   readonly cpu: number
 }
 
-type Extent = Pick<Order, 'seconds' | 'calls' | 'rate' | 'tokens'>
+type Amount = Pick<Order, 'seconds' | 'calls' | 'rate' | 'tokens'>
 
-async function inTurn(
-  world: World,
-  everyone: readonly Called[],
-  extent: (round: number) => Extent,
+async function measureRounds(
+  context: BenchContext,
+  targets: readonly CallTarget[],
+  amount: (round: number) => Amount,
 ): Promise<Measured[][]> {
-  const found: Measured[][] = everyone.map(() => [])
-  for (let round = 0; round < world.effort.rounds; round++) {
-    for (const [index, called] of everyone.entries()) {
-      found[index]?.push(await once(world, called, extent(round)))
+  const found: Measured[][] = targets.map(() => [])
+  for (let round = 0; round < context.effort.rounds; round++) {
+    for (const [index, target] of targets.entries()) {
+      found[index]?.push(await once(context, target, amount(round)))
     }
   }
   return found
 }
 
-async function once({ load }: World, { contestant, order }: Called, extent: Extent): Promise<Measured> {
+async function once(
+  { load }: BenchContext,
+  { contestant, order }: CallTarget,
+  amount: Amount,
+): Promise<Measured> {
   const { name, pid, port } = contestant
   const before = cpuSeconds(pid)
   const outcome = await load
-    .run({ ...order, ...extent, port, connections: CONNECTIONS })
+    .run({ ...order, ...amount, port, connections: CONNECTIONS })
     .catch((error: Error) => {
       throw new Error(`${name}: ${error.message}`)
     })

@@ -1,7 +1,7 @@
-import { sallyport } from '../anchors/own.js'
 import type { Contestant } from '../contestant.js'
+import type { BenchContext } from '../context.js'
+import { sallyport } from '../proxies/own.js'
 import type { Figure } from '../results.js'
-import type { World } from '../world.js'
 import { callTool, measureWithPlugins } from './with-plugins.js'
 
 export const POLICY = 'policy/tools, 100 rules'
@@ -11,16 +11,16 @@ const ROW = {
   title: 'a call (RS256 in, a bearer and two headers out), with 100 rules for tools',
 }
 
-/** The same calls without a policy, and with one whose last rule allows them. */
-export const measurePolicy = (world: World): Promise<readonly Figure[]> =>
+/** Measures calls without a policy, and with one whose last rule allows them. */
+export const measurePolicy = (context: BenchContext): Promise<readonly Figure[]> =>
   measureWithPlugins(
-    world,
+    context,
     ROW,
     [{ name: POLICY, plugins: [{ use: 'policy/tools', with: { rules: rules() } }] }],
     check,
   )
 
-/** Of every form that there is; the tool of the calls has a name of many x. */
+/** Rules of every form; the name of the called tool is a row of x. */
 export function rules(): readonly object[] {
   const others = Array.from({ length: 99 }, (_, index) => [
     { allow: [`search_${index}`, `read_${index}_*`] },
@@ -31,7 +31,7 @@ export function rules(): readonly object[] {
   return [...others, { allow: ['x*'] }]
 }
 
-/** Nobody is fast by leaving work out. */
+/** Checks that the policy really decides. */
 async function check(contestant: Contestant, token: string): Promise<void> {
   const { name } = contestant
   for (const [tool, isAllowed] of [

@@ -1,52 +1,53 @@
 import { join } from 'node:path'
-import { sallyport } from '../anchors/own.js'
 import { certificateIn } from '../certificate.js'
-import { announced, type Contestant } from '../contestant.js'
-import { LOADING } from '../cores.js'
+import { type Contestant, startAnnounced } from '../contestant.js'
+import { type BenchContext, lastingToken, newTokenFiles } from '../context.js'
+import { LOAD_CORE } from '../cores.js'
+import { sallyport } from '../proxies/own.js'
 import type { CallResult } from '../results.js'
 import type { Incoming, Task } from '../task.js'
-import { lastingToken, newTokenFiles, type World } from '../world.js'
 import type { CallRow } from './calls.js'
 import { check } from './check.js'
 import { measureCalls } from './measure-calls.js'
-import { standing } from './standing.js'
+import { withProxies } from './with-proxies.js'
 
 const targetScript = join(import.meta.dirname, '../servers/target.mjs')
 
-/** Measures calls of a kind through everyone who can carry them. */
-export async function measureProxies(world: World, row: CallRow): Promise<CallResult[]> {
+/** Measures calls of one kind through every proxy that can carry them. */
+export async function measureProxies(context: BenchContext, row: CallRow): Promise<CallResult[]> {
   const { incoming, newTokens = false, key, title } = row
   const target = await startTarget()
-  const { task, token, order } = await askedOf(world, row, target)
-  return standing(world, task, target, async (contestants) => {
+  const { task, token, order } = await taskAndOrder(context, row, target)
+  return withProxies(context, task, target, async (contestants) => {
     for (const contestant of contestants) await check(contestant, task, token)
     const tokens = newTokens &&
-      incoming !== undefined && { tokens: await newTokenFiles(world, incoming.algorithm) }
+      incoming !== undefined && { tokens: await newTokenFiles(context, incoming.algorithm) }
     return await measureCalls(
-      world,
+      context,
       contestants.map((contestant) => ({ contestant, order })),
       { row: key, title, subject: sallyport.name, ...tokens },
     )
   })
 }
 
-export const startTarget = (): Promise<Contestant> => announced('target', [targetScript], { core: LOADING })
+export const startTarget = (): Promise<Contestant> =>
+  startAnnounced('target', [targetScript], { core: LOAD_CORE })
 
-/** What a proxy before this target has to do for calls of a kind, and how those look. */
-export async function askedOf(world: World, row: CallRow, { port }: Contestant) {
-  const token = await tokenOf(row, world)
+/** The task of a proxy for calls of one kind, and the order for these calls. */
+export async function taskAndOrder(context: BenchContext, row: CallRow, { port }: Contestant) {
+  const token = await tokenOf(row, context)
   const order = { ...(await orderOf(row, port)), ...(token !== undefined && { token }) }
-  return { task: taskOf(row, port, world), token, order }
+  return { task: taskOf(row, port, context), token, order }
 }
 
-function taskOf({ incoming, out, tls }: CallRow, target: number, { issuers, home }: World): Task {
+function taskOf({ incoming, out, tls }: CallRow, target: number, { issuers, home }: BenchContext): Task {
   const task = { target, ...out, ...(tls === true && { tls: certificateIn(home) }) }
   if (incoming === undefined) return task
   const asked: Incoming = { kind: incoming.kind, ...issuers[incoming.algorithm] }
   return { ...task, incoming: asked }
 }
 
-async function tokenOf({ incoming }: CallRow, { issuers }: World): Promise<string | undefined> {
+async function tokenOf({ incoming }: CallRow, { issuers }: BenchContext): Promise<string | undefined> {
   if (incoming === undefined) return undefined
   const { issuer } = issuers[incoming.algorithm]
   return incoming.kind === 'jwt' ? lastingToken(issuer) : issuer.opaque({ exp: inAnHour() })

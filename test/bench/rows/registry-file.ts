@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { World } from '../world.js'
+import type { BenchContext } from '../context.js'
 
-/** The configuration of a registry with so many servers, which it writes beside it. */
-export function registryFile({ home, issuers }: World, count: number): object {
+/** Writes a file with so many servers, and returns the configuration of a registry that serves it. */
+export function registryFile({ home, issuers }: BenchContext, count: number): object {
   const path = join(home, `servers-${count}.json`)
   const servers = Array.from({ length: count }, (_, index) => ({
     name: `com.example/server-${index}`,

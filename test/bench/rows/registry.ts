@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bin } from '#kit/started-program.js'
-import { announced, type Contestant } from '../contestant.js'
+import { type Contestant, startAnnounced } from '../contestant.js'
+import { type BenchContext, lastingToken } from '../context.js'
 import type { CallResult } from '../results.js'
-import { lastingToken, type World } from '../world.js'
 import { measureCalls } from './measure-calls.js'
 import { registryFile } from './registry-file.js'
 
@@ -21,22 +21,22 @@ const staticScript = join(import.meta.dirname, '../servers/static.mjs')
 
 export const bareFastify = 'bare Fastify'
 
-/** One question to the registry, in each form of its answer, against a route that has the same bytes at hand. */
+/** Measures one request to the registry, in each form of its answer, against a route with the same bytes in memory. */
 export async function measureRegistry(
-  world: World,
+  context: BenchContext,
   question: keyof typeof QUESTIONS,
 ): Promise<readonly CallResult[]> {
-  const config = join(world.home, 'many.json')
-  writeFileSync(config, JSON.stringify(registryFile(world, SERVERS)))
-  const registry = await announced('registry', [bin, 'registry', '--config', config])
-  const authorization = `Bearer ${await lastingToken(world.issuers.RS256.issuer)}`
+  const config = join(context.home, 'many.json')
+  writeFileSync(config, JSON.stringify(registryFile(context, SERVERS)))
+  const registry = await startAnnounced('registry', [bin, 'registry', '--config', config])
+  const authorization = `Bearer ${await lastingToken(context.issuers.RS256.issuer)}`
   try {
     const url = `http://127.0.0.1:${registry.port}${QUESTIONS[question]}`
     await untilServed(url, authorization)
     const results: CallResult[] = []
     for (const [form, headers] of await formsOf(url, authorization)) {
       const key = form === '' ? `registry-${question}` : `registry-${question}-${form}`
-      results.push(...(await measureForm(world, key, registry, url, { authorization, ...headers })))
+      results.push(...(await measureForm(context, key, registry, url, { authorization, ...headers })))
     }
     return results
   } finally {
@@ -46,7 +46,7 @@ export async function measureRegistry(
 
 type Headers = Readonly<Record<string, string>>
 
-/** The plain answer, the compressed one where there is one, and none because the caller has it. */
+/** The plain answer, the compressed one where there is one, and the 304. */
 async function formsOf(url: string, authorization: string): Promise<readonly (readonly [string, Headers])[]> {
   const compressed = await asked(url, { authorization, 'accept-encoding': 'gzip' })
   compressed.resume()
@@ -56,7 +56,7 @@ async function formsOf(url: string, authorization: string): Promise<readonly (re
 }
 
 async function measureForm(
-  world: World,
+  context: BenchContext,
   row: string,
   registry: Contestant,
   url: string,
@@ -71,10 +71,10 @@ async function measureForm(
     status: answer.statusCode ?? 0,
     answer: body.toString('base64'),
   }
-  const bare = await announced(bareFastify, [staticScript, url, JSON.stringify(headers)])
+  const bare = await startAnnounced(bareFastify, [staticScript, url, JSON.stringify(headers)])
   try {
     return await measureCalls(
-      world,
+      context,
       [bare, registry].map((contestant) => ({ contestant, order })),
       { row, title: `${row.replaceAll('-', ' ')}, ${SERVERS} servers, RS256 in`, subject: registry.name },
     )

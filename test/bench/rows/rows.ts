@@ -1,5 +1,5 @@
+import type { BenchContext } from '../context.js'
 import type { CallResult, Figure } from '../results.js'
-import type { World } from '../world.js'
 import { measureAccessLog } from './access-log.js'
 import { measureBodies } from './bodies.js'
 import { callRows } from './calls.js'
@@ -12,10 +12,10 @@ import { measureBridges } from './stdio.js'
 import { measureFirstEvents, measureOpenStreams } from './streams.js'
 import { measureWorkers } from './workers.js'
 
-/** One thing to measure. */
+/** One measurement of the bench. */
 export interface Row {
   readonly key: string
-  measure(world: World): Promise<Found>
+  measure(context: BenchContext): Promise<Found>
 }
 
 interface Found {
@@ -23,15 +23,15 @@ interface Found {
   readonly figures?: readonly Figure[]
 }
 
-const figures = (key: string, measure: (world: World) => Promise<readonly Figure[]>): Row => ({
+const figures = (key: string, measure: (context: BenchContext) => Promise<readonly Figure[]>): Row => ({
   key,
-  measure: async (world) => ({ figures: await measure(world) }),
+  measure: async (context) => ({ figures: await measure(context) }),
 })
 
 export const rows: readonly Row[] = [
   ...callRows.map((row) => ({
     key: row.key,
-    measure: async (world: World) => ({ calls: await measureProxies(world, row) }),
+    measure: async (context: BenchContext) => ({ calls: await measureProxies(context, row) }),
   })),
   figures('access-log', measureAccessLog),
   figures('policy', measurePolicy),
@@ -41,7 +41,7 @@ export const rows: readonly Row[] = [
   figures('bodies', measureBodies),
   ...(['list', 'search', 'get'] as const).map((question) => ({
     key: `registry-${question}`,
-    measure: async (world: World) => ({ calls: await measureRegistry(world, question) }),
+    measure: async (context: BenchContext) => ({ calls: await measureRegistry(context, question) }),
   })),
   figures('start', measureStarts),
   figures('stdio', measureBridges),

@@ -3,21 +3,23 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin } from '#kit/started-program.js'
-import { sallyport } from '../anchors/own.js'
-import { announced, type Contestant } from '../contestant.js'
-import { onCore, SERVED } from '../cores.js'
-import { root } from '../place.js'
+import { type Contestant, startAnnounced } from '../contestant.js'
+import type { BenchContext } from '../context.js'
+import { onCore, SERVER_CORE } from '../cores.js'
+import { root } from '../paths.js'
 import { memory } from '../process-tree.js'
+import { sallyport } from '../proxies/own.js'
 import type { Figure } from '../results.js'
 import { median, ratio } from '../statistics.js'
-import type { World } from '../world.js'
 import { registryFile } from './registry-file.js'
 
-/** How long a start takes until the ready line, as a multiple of the runtime's own, and what it holds then. */
-export async function measureStarts(world: World): Promise<readonly Figure[]> {
-  const config = join(world.home, 'few.json')
-  writeFileSync(config, JSON.stringify(registryFile(world, 20)))
-  const { RS256 } = world.issuers
+/**
+ * Measures the time from start to the ready line, also as a multiple of Node's own start, and the memory at that time.
+ */
+export async function measureStarts(context: BenchContext): Promise<readonly Figure[]> {
+  const config = join(context.home, 'few.json')
+  writeFileSync(config, JSON.stringify(registryFile(context, 20)))
+  const { RS256 } = context.issuers
   const task = {
     target: 1,
     incoming: { kind: 'jwt', ...RS256 } as const,
@@ -25,14 +27,14 @@ export async function measureStarts(world: World): Promise<readonly Figure[]> {
     headers: { 'X-A': '1', 'X-B': '2' },
   }
   const programs: Readonly<Record<string, () => Promise<Contestant>>> = {
-    proxy: () => sallyport.start(task, world.home),
-    registry: () => announced('registry', [bin, 'registry', '--config', config]),
+    proxy: () => sallyport.start(task, context.home),
+    registry: () => startAnnounced('registry', [bin, 'registry', '--config', config]),
   }
   const bare: number[] = []
   const times = new Map(Object.keys(programs).map((name) => [name, [] as number[]]))
   const held = new Map<string, number>()
-  // The first start of each reads from the disk what those after it find in memory.
-  for (let round = -1; round < world.effort.starts; round++) {
+  // The first round does not count: it reads the files from the disk, the later ones from memory.
+  for (let round = -1; round < context.effort.starts; round++) {
     const empty = await bareStart()
     if (round >= 0) bare.push(empty)
     for (const [name, start] of Object.entries(programs)) {
@@ -67,7 +69,7 @@ const startFigure = (name: string, title: string, value: number, unit: Figure['u
 })
 
 async function bareStart(): Promise<number> {
-  const [command = '', ...rest] = onCore(SERVED, [process.execPath, '-e', '0'])
+  const [command = '', ...rest] = onCore(SERVER_CORE, [process.execPath, '-e', '0'])
   const began = performance.now()
   await once(spawn(command, rest, { cwd: root, stdio: 'ignore' }), 'exit')
   return performance.now() - began

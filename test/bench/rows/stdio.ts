@@ -1,9 +1,9 @@
 import { sideBySide } from '../bridges/side-by-side.js'
+import type { BenchContext } from '../context.js'
 import type { Figure } from '../results.js'
-import type { World } from '../world.js'
 
-/** `sallyport proxy stdio` and mcp-remote, in turn in front of the same server. */
-export async function measureBridges({ effort }: World): Promise<readonly Figure[]> {
+/** Measures `sallyport proxy stdio` and mcp-remote, in turn, in front of the same server. */
+export async function measureBridges({ effort }: BenchContext): Promise<readonly Figure[]> {
   const compared = await sideBySide(...effort.bridges)
   return compared.flatMap(({ what, unit, ours, theirs, ratio }): Figure[] => {
     const title = `stdio: ${what}`

@@ -1,62 +1,62 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sallyport, withFile } from '../anchors/own.js'
 import type { Contestant } from '../contestant.js'
+import type { BenchContext } from '../context.js'
 import { ownCpuSeconds } from '../process-tree.js'
+import { sallyport, withFile } from '../proxies/own.js'
 import type { Figure } from '../results.js'
 import { mean, median } from '../statistics.js'
-import type { World } from '../world.js'
 import { callRows } from './calls.js'
-import { type Called, CONNECTIONS } from './measure-calls.js'
-import { askedOf, startTarget } from './proxied.js'
+import { type CallTarget, CONNECTIONS } from './measure-calls.js'
+import { startTarget, taskAndOrder } from './proxied.js'
 
-/** A proxy with further plugins. */
-export interface Equipped {
+/** Plugins that a measured proxy runs in addition. */
+export interface PluginList {
   readonly name: string
   readonly plugins: readonly object[]
 }
 
-/** Throws when a contestant leaves out what it is measured for. */
+/** Throws when a contestant does not do the measured work. */
 type Check = (contestant: Contestant, token: string) => Promise<void>
 
 /** Two processes of one kind differ by more than what a plugin adds. */
 const COPIES = 8
-/** Of one time that is measured. Many short ones, in any order, are troubled alike by what else the machine does. */
+/** Calls of one measurement. Other work of the machine affects many short measurements in random order alike. */
 const CALLS = 2_500
 const TIMES_A_ROUND = 2
 
-/** What plugins add to a call: each list against none, in one run, in several processes of each. */
+/** Measures the time that plugins add to a call: each list against no plugins, in several processes of each. */
 export async function measureWithPlugins(
-  world: World,
+  context: BenchContext,
   { row, title }: Pick<Figure, 'row' | 'title'>,
-  equipped: readonly Equipped[],
+  lists: readonly PluginList[],
   check: Check,
 ): Promise<readonly Figure[]> {
   const plain = callRows.find(({ key }) => key === 'rs256')
   if (plain === undefined) throw new Error('no row has RS256 in')
   const target = await startTarget()
-  const { task, token = '', order } = await askedOf(world, plain, target)
-  const standing: Contestant[] = []
+  const { task, token = '', order } = await taskAndOrder(context, plain, target)
+  const contestants: Contestant[] = []
   try {
     for (let copy = 0; copy < COPIES; copy++) {
-      standing.push(await sallyport.start(task, world.home))
-      for (const [index, { name, plugins }] of equipped.entries()) {
-        const file = join(world.home, `${row}-${index}.json`)
+      contestants.push(await sallyport.start(task, context.home))
+      for (const [index, { name, plugins }] of lists.entries()) {
+        const file = join(context.home, `${row}-${index}.json`)
         writeFileSync(file, JSON.stringify({ plugins }))
-        standing.push(await withFile(task, name, file))
+        contestants.push(await withFile(task, name, file))
       }
     }
-    for (const one of standing) await check(one, token)
-    const all = standing.map((contestant) => ({ contestant, cpu: [] as number[] }))
-    for (const { contestant } of all) await cpuOfCalls(world, contestant, order, world.effort.warmUp)
-    for (let time = 0; time < world.effort.rounds * TIMES_A_ROUND; time++) {
+    for (const one of contestants) await check(one, token)
+    const all = contestants.map((contestant) => ({ contestant, cpu: [] as number[] }))
+    for (const { contestant } of all) await cpuOfCalls(context, contestant, order, context.effort.warmUp)
+    for (let time = 0; time < context.effort.rounds * TIMES_A_ROUND; time++) {
       for (const { contestant, cpu } of shuffled(all))
-        cpu.push(await cpuOfCalls(world, contestant, order, CALLS))
+        cpu.push(await cpuOfCalls(context, contestant, order, CALLS))
     }
     const cpuOf = (wanted: string): number =>
       mean(all.filter(({ contestant }) => contestant.name === wanted).map(({ cpu }) => median(cpu)))
     const none = cpuOf(sallyport.name)
-    return equipped.flatMap(({ name }): readonly Figure[] => {
+    return lists.flatMap(({ name }): readonly Figure[] => {
       const cpu = cpuOf(name)
       return [
         { row, title, name: `${name}, against none`, value: cpu / none, unit: 'times' },
@@ -64,15 +64,15 @@ export async function measureWithPlugins(
       ]
     })
   } finally {
-    await Promise.all([...standing, target].map((one) => one.stop()))
+    await Promise.all([...contestants, target].map((one) => one.stop()))
   }
 }
 
-/** Microseconds for each of so many calls. */
+/** Microseconds of processor time for each of so many calls. */
 async function cpuOfCalls(
-  { load }: World,
+  { load }: BenchContext,
   { pid, port }: Contestant,
-  order: Called['order'],
+  order: CallTarget['order'],
   calls: number,
 ): Promise<number> {
   const before = ownCpuSeconds(pid)
@@ -85,7 +85,7 @@ function shuffled<T>(all: readonly T[]): readonly T[] {
   return drawn.toSorted((a, b) => a.at - b.at).map(({ each }) => each)
 }
 
-/** Calls a tool, and returns the status of the answer. */
+/** Calls a tool, and returns the status of the response. */
 export async function callTool({ port }: Contestant, token: string, name: string): Promise<number> {
   const { status } = await fetch(`http://127.0.0.1:${port}/mcp`, {
     method: 'POST',

@@ -1,4 +1,5 @@
-// What the runtime itself costs: node:http in, or node:https with a certificate and a key, an undici dispatch out, and nothing between.
+// The cost of Node itself: node:http in, or node:https with a certificate and a key, an undici dispatch out, and
+// nothing else.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -18,12 +19,12 @@ const answer = (request, response) => {
       onConnect() {},
       onHeaders(status, raw, goOn) {
         resume = goOn
-        const answered = []
+        const passed = []
         for (let at = 0; at < raw.length; at += 2) {
           const name = raw[at].latin1Slice()
-          if (name !== 'connection' && name !== 'keep-alive') answered.push(name, raw[at + 1].latin1Slice())
+          if (name !== 'connection' && name !== 'keep-alive') passed.push(name, raw[at + 1].latin1Slice())
         }
-        response.writeHead(status, answered)
+        response.writeHead(status, passed)
         return true
       },
       onData(chunk) {

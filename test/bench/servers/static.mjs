@@ -1,4 +1,4 @@
-// A bare Fastify route that answers the same bytes each time: what a registry answer cannot be cheaper than.
+// A bare Fastify route that responds with the same bytes each time: the lower bound for a registry answer.
 import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import Fastify from 'fastify'

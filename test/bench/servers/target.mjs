@@ -1,5 +1,5 @@
-// The server behind every proxy. It reads only as much of HTTP as it needs, so that it takes little of the core that
-// it shares with the load. `?size=N` asks for a longer answer, `?echo` for the head of the request as it came.
+// The server behind every proxy. It parses only as much of HTTP as it needs, since it shares a core with the load.
+// `?size=N` requests a longer answer, `?echo` the head of the request as it arrived.
 import { createServer } from 'node:net'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
@@ -23,9 +23,9 @@ createServer((socket) => {
         answer = answerTo(head)
         bytes = bytes.subarray(end + HEAD_END.length)
       }
-      const taken = Math.min(left, bytes.length)
-      left -= taken
-      bytes = bytes.subarray(taken)
+      const size = Math.min(left, bytes.length)
+      left -= size
+      bytes = bytes.subarray(size)
       if (left > 0) break
       socket.write(answer)
       answer = undefined

@@ -49,7 +49,7 @@ async function listOf({ invocation }: ReturnType<typeof parsed>) {
   }
 }
 
-/** What came after the lists were recorded, and where nobody asks for it changes nothing. */
+/** Options that were added after the lists were recorded, with the defaults that change nothing. */
 const SINCE: Readonly<Record<string, object>> = {
   'auth/oidc': { acceptIdTokens: false },
   'forward/http': { allowPlainHttp: false },
@@ -77,7 +77,7 @@ const placesIn = (result: object, file: string): readonly string[] =>
       )
     : []
 
-test('a command line, or a file, that was recorded once becomes the list that it became then', async (t) => {
+test('each recorded command line and file still gives the recorded list', async (t) => {
   assert.ok(recorded.length > 300)
   for (const { argv, env = {}, file, list, problems } of recorded) {
     const home = folder(t, file === undefined ? {} : { FILE: file })

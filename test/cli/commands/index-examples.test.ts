@@ -15,7 +15,7 @@ const callsIn = (examples: readonly string[]): string[][] =>
     .filter((example) => example.startsWith('sallyport '))
     .map((example) => wordsOf(example.replaceAll('\\\n', ' ').split(/ [<>] /)[0] ?? '').slice(1))
 
-test('every example of every command is a command line that is understood', () => {
+test('the parser understands every example of every command', () => {
   for (const { name, examples } of commands) {
     assert.ok(examples.length > 0, name)
     for (const argv of callsIn(examples)) {

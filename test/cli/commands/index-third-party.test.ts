@@ -19,8 +19,8 @@ import {
 
 const all = Object.entries<readonly Row[]>(rows)
 
-// No server documents go through a proxy; nothing goes out of a registry, or is kept there for a login, and nobody calls
-// a tool there; standard input has no port, and so nobody who has to find it.
+// A proxy serves no server documents. A registry has no target, no login and no tool calls. Standard input has no port,
+// so clients need no discovery there.
 const outgoing: readonly Kind[] = [
   'Credential',
   'HeaderSource',
@@ -41,7 +41,7 @@ const documents: readonly Kind[] = [
 const port: readonly Kind[] = ['Listener', 'Health', 'PublicPath', 'PublicAddress', 'Tunnel']
 const discovery: readonly Kind[] = ['Challenge', 'IssuerMetadata', 'ResourceMetadata']
 
-test('each capability is in each preset where it has a meaning, from each origin, at each place', () => {
+test('each capability works in each preset where it has a meaning, from each source, at each position', () => {
   // Deprecated names are names of the same.
   const tokens = Object.values(contract).flatMap((value) => Reflect.get(Object(value), 'token') ?? [])
   const named = new Map(Object.entries(contract))
@@ -121,8 +121,9 @@ test('a registry whose publications a third party stores', async (t) => {
   }
   const look = async ({ started, home }: Running): Promise<void> => {
     const url = await started.ready()
-    const page = await ask(`${url}/registry/default/servers/com.example%2Fof-the-source`)
-    assert.equal(page.status, 200)
+    // 503 until the registry has read its sources.
+    const page = `${url}/registry/default/servers/com.example%2Fof-the-source`
+    await eventually(async () => (await ask(page)).status === 200)
     assert.match(notes(home), /^PublicationStore opened people$/m)
     assert.match(notes(home), /^ManagedSource asked for com\.example\/of-the-source$/m)
   }

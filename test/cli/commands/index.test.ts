@@ -24,7 +24,7 @@ test('no command has a flag twice', () => {
   }
 })
 
-test('every default is a value that its own reader takes', () => {
+test('every default is a value that its own reader accepts', () => {
   for (const option of options) {
     if (option.default !== undefined)
       assert.notEqual(readOption(option, [option.default]), undefined, option.name)
@@ -38,7 +38,7 @@ test('every secret that is one value can also come from a file', () => {
   }
 })
 
-test('the documented defaults hold', () => {
+test('the defaults are the documented ones', () => {
   const defaults = new Map(options.map((option) => [option.name, option.default]))
 
   assert.equal(defaults.get('host'), '127.0.0.1')
@@ -49,6 +49,6 @@ test('the documented defaults hold', () => {
   assert.equal(defaults.get('internal-address'), undefined)
 })
 
-test('every command is imported by what it is run with', async () => {
+test('every command imports its own module when it runs', async () => {
   for (const command of commands) assert.equal(typeof (await command.run()), 'function', command.name)
 })

@@ -54,7 +54,7 @@ const SLIPS: readonly (readonly [slip: string, text: string, lines: string])[] =
 ]
 
 for (const [slip, text, lines] of SLIPS)
-  test(`${slip} is told with its line, and nothing of the file`, async (t) => {
+  test(`${slip} is reported with its line, and without text of the file`, async (t) => {
     const file = 'sallyport.yaml'
     const home = folder(t, { [file]: text })
     const { problems } = await readDocument(`${home}/${file}`, {})

@@ -31,7 +31,7 @@ auth:
 empty:
 `
 
-test('YAML and JSON are the same', async (t) => {
+test('YAML and JSON give the same document', async (t) => {
   const yaml = await read(t, 'a: 1\nb: [x, {c: true}]\n')
   const json = await read(t, '{"a": 1,\t"b": ["x", {"c": true}]}')
 
@@ -39,7 +39,7 @@ test('YAML and JSON are the same', async (t) => {
   assert.deepEqual(json.document?.value, yaml.document?.value)
 })
 
-test('a path is told with its line and column', async (t) => {
+test('a path is located at its line and column', async (t) => {
   const { document, file, home } = await read(t, sample)
   const at = (...path: (string | number)[]) => document?.locate(path).replace(`${file}:`, '')
 
@@ -53,7 +53,7 @@ test('a path is told with its line and column', async (t) => {
   assert.equal(document?.locate(['auth', 'oauth', 'realm'], 'key'), `${file}:4:5 auth.oauth.realm`)
 })
 
-test('what is not there is told at the nearest thing around it, with its whole path', async (t) => {
+test('a missing setting is located at its nearest parent, with its whole path', async (t) => {
   const { document, file } = await read(t, sample)
 
   assert.equal(document?.locate(['auth', 'mode']), `${file}:3:3 auth.mode`)
@@ -71,7 +71,7 @@ test('places are found behind an alias', async (t) => {
   assert.equal(document?.locate(['c', 'b']), `${file}:2:6 c.b`)
 })
 
-test('every syntax error is told, none with a piece of the file', async (t) => {
+test('every syntax error is reported, without a piece of the file', async (t) => {
   const { document, problems } = await read(t, 'a: "hunter2\\q"\nb: *hunter2\na: again\n')
 
   assert.equal(document, undefined)
@@ -83,7 +83,7 @@ test('every syntax error is told, none with a piece of the file', async (t) => {
   assert.ok(!JSON.stringify(problems).includes('hunter2'))
 })
 
-test('a key that stands twice is an error', async (t) => {
+test('a repeated key is an error', async (t) => {
   for (const text of ['a: 1\na: 2\n', '{"a": 1, "a": 2}', 'b:\n  a: 1\n  a: 1\n']) {
     assert.equal((await read(t, text)).problems.length, 1, text)
   }
@@ -98,7 +98,7 @@ test('a file that is no single mapping is refused', async (t) => {
   assert.deepEqual((await read(t, '- a\n', 'mapping or list')).document?.value, ['a'])
 })
 
-test('aliases that multiply are refused', async (t) => {
+test('aliases that expand too often are refused', async (t) => {
   const levels = Array.from({ length: 12 }, (_, n) => `l${n + 1}: &l${n + 1} [${`*l${n},`.repeat(10)}]`)
   const { document, problems } = await read(t, `l0: &l0 [x]\n${levels.join('\n')}\n`)
 
@@ -113,7 +113,7 @@ test('an alias that holds itself is refused, at its line', async (t) => {
   assert.deepEqual(placesOf({ problems }), ['sallyport.yaml:2:6'])
 })
 
-test('a file nested without end is refused', async (t) => {
+test('a file that is nested too deeply is refused', async (t) => {
   const chain = Array.from(
     { length: 90 },
     (_, n) => `l${n + 1}: &l${n + 1} ${'['.repeat(90)}*l${n}${']'.repeat(90)}`,
@@ -142,7 +142,7 @@ test('tags that are unknown and keys that are no text are refused', async (t) =>
   }
 })
 
-test('a file that cannot be read is told by its name', async (t) => {
+test('a file that cannot be read is reported by its name', async (t) => {
   const home = folder(t)
   const missing = await readDocument(join(home, 'none.yaml'), {})
   const directory = await readDocument(home, {})
@@ -153,7 +153,9 @@ test('a file that cannot be read is told by its name', async (t) => {
   assert.deepEqual(placesOf(binary), ['sallyport.yaml'])
 })
 
-test('a file that this user may not read is told so', { skip: process.getuid?.() === 0 }, async (t) => {
+test('a file that this user may not read is reported as such', {
+  skip: process.getuid?.() === 0,
+}, async (t) => {
   const home = folder(t, { 'a.yaml': 'a: 1' })
   chmodSync(join(home, 'a.yaml'), 0)
 

@@ -116,7 +116,7 @@ const secrets = fc.oneof(
 )
 const wordsOf = (secret: string) => secret.match(/[A-Za-z0-9]{12,}/g) ?? []
 
-test('what comes from the environment is in nothing that a check or a list prints, wherever it stands', async (t) => {
+test('check and --print-plugins print no value from the environment', async (t) => {
   const home = folder(t, { 'source.mjs': 'export default {}' })
   const config = join(home, 'config.yaml')
   const part = fc.constantFrom(REFERENCE, `./${REFERENCE}`, `https://${REFERENCE}.example`, `${REFERENCE}/x`)
@@ -139,7 +139,7 @@ test('what comes from the environment is in nothing that a check or a list print
   )
 })
 
-test('a short value is named where it stands, and mangles no other word', async (t) => {
+test('a short value is hidden where it stands alone, and changes no other word', async (t) => {
   const home = folder(t)
   const config = join(home, 'config.yaml')
   for (const secret of ['a', 'z9', 'ed', 'in']) {
@@ -147,14 +147,14 @@ test('a short value is named where it stands, and mangles no other word', async 
     const text = await printed(['check', '--config', config], secret)
     assert.match(
       text,
-      /plugin "\$\{env:SALLYPORT_TEST_SECRET\}" not found: neither a built-in plugin nor a package installed at /,
+      /plugin "\$\{env:SALLYPORT_TEST_SECRET\}" not found: neither a built-in plugin nor an installed package at /,
     )
   }
 })
 
 const KEYS = ['clientSecretFile', 'caCertPath', 'authTokenFile', 'type', 'name', 'issuerUrl'] as const
 
-test('a start, a doctor and a look at a token print nothing of it either', async (t) => {
+test('a start, doctor and explain print no value from the environment either', async (t) => {
   const secret = 'hunter2-Canary/of some kind'
   const environment = { [SECRET]: secret }
   const files = KEYS.map((key) => {
@@ -203,7 +203,7 @@ test('a start, a doctor and a look at a token print nothing of it either', async
   await Promise.all([worker(), worker()])
 })
 
-test('a URL that is hidden hides its host, but for that of this machine', () => {
+test('a hidden URL hides its host, except the host of this machine', () => {
   for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
     const parts = partsOf(`redis://:hunter22@${host}:6379/long-path`)
     assert.ok(parts.includes('/long-path'), host)

@@ -28,13 +28,13 @@ test('variables and files stand in for parts of any text', async (t) => {
   assert.deepEqual(value, { a: 'Bearer x', b: ['of a file', { c: 'a\n-x' }], d: 3 })
 })
 
-test('what came from outside is remembered as secret, whole and in part', async () => {
+test('values from outside are kept as secrets, whole and in parts', async () => {
   const { secrets } = await put({ a: `Bearer ${open}env:TOKEN}`, b: 'plain' }, { TOKEN: 'x' })
 
   assert.deepEqual([...secrets], ['x', 'Bearer x'])
 })
 
-test('a pipe is read once, and nobody waits for it again', {
+test('a pipe is read once, and a second read does not wait for it', {
   skip: process.platform === 'win32',
 }, async (t) => {
   const home = folder(t, {})
@@ -57,7 +57,7 @@ test('a value adds no structure and no further reference', async () => {
   assert.deepEqual(value, { a: hostile })
 })
 
-test('keys are left alone', async () => {
+test('references in keys are not replaced', async () => {
   const written = { [`${open}env:A}`]: 1 }
 
   assert.deepEqual((await put(written, { A: 'x' })).value, written)
@@ -70,7 +70,7 @@ test('a doubled dollar sign keeps a brace as it is', async () => {
   assert.equal(secrets.size, 0)
 })
 
-test('every reference that leads nowhere is told at its place', async (t) => {
+test('every unresolved reference is reported at its place', async (t) => {
   const home = folder(t, { 'a/b': '' })
   const { problems } = await put(
     {

@@ -51,7 +51,7 @@ const plugins = {
   source: plugin(
     'source',
     'Source',
-    `{ name, place: 'here', fetch: async () => ({ kind: 'whole', payloads: [] }) }`,
+    `{ name, location: 'here', fetch: async () => ({ kind: 'whole', payloads: [] }) }`,
   ),
   tunnel: plugin(
     'tunnel',
@@ -132,7 +132,7 @@ async function printed(t: TestContext, cwd: string, ...argv: readonly string[]) 
 for (const kind of ['run', 'registry', 'proxy'] as const) {
   const file = `${kind}.json`
 
-  test(`${kind}: --print-plugins has plugins of a third party in their places, without their secrets`, async (t) => {
+  test(`${kind}: --print-plugins shows plugins of a third party at their position, without their secrets`, async (t) => {
     const { code, stdout, stderr } = await printed(
       t,
       written(t),
@@ -146,7 +146,7 @@ for (const kind of ['run', 'registry', 'proxy'] as const) {
     assert.doesNotMatch(stdout + stderr, new RegExp(SECRET))
   })
 
-  test(`${kind}: check names the option of a third party that is wrong, and its place`, async (t) => {
+  test(`${kind}: check names a wrong option of a third party, and its place`, async (t) => {
     const home = written(t)
     const good = await printed(t, home, 'check', '--config', file)
     assert.equal(good.code, 0, good.stderr)
@@ -157,7 +157,7 @@ for (const kind of ['run', 'registry', 'proxy'] as const) {
     for (const name of names) assert.match(stderr, new RegExp(`level.*\\(.*${name}.*\\)`))
   })
 
-  test(`${kind}: doctor runs the examination of each`, async (t) => {
+  test(`${kind}: doctor runs the examination of each plugin`, async (t) => {
     const { stdout, stderr } = await printed(t, written(t), 'doctor', '--config', file, '--json')
     const findings: { detail: string; state: string }[] = JSON.parse(stdout)
     const details = findings.filter(({ state }) => state === 'ok').map(({ detail }) => detail)
@@ -175,7 +175,7 @@ for (const kind of ['run', 'registry', 'proxy'] as const) {
     assert.match(wrong.stdout, /1\. authenticator: refuses it \(key\)/)
   })
 
-  test(`${kind}: the schema for editors has the options of each`, async (t) => {
+  test(`${kind}: the schema for editors has the options of each plugin`, async (t) => {
     const { stdout } = await printed(t, written(t), 'schema', kind, '--config', file)
     const validate = new Ajv2020({ strictSchema: true, allErrors: true, validateFormats: false }).compile(
       JSON.parse(stdout),
@@ -193,7 +193,7 @@ for (const kind of ['run', 'registry', 'proxy'] as const) {
     }
   })
 
-  test(`${kind}: plugins lists each with its sentence`, async (t) => {
+  test(`${kind}: plugins lists each plugin with its summary`, async (t) => {
     const { stdout } = await printed(t, written(t), 'plugins', '--config', file)
     for (const name of names)
       assert.match(stdout, new RegExp(`^\\./${name}\\.mjs .*\\n  Is of a third party\\.$`, 'm'))

@@ -107,7 +107,7 @@ const cases: readonly (readonly [command: string, settings: string, kind: Kind, 
 // Two cannot be in one list: there is one state store and one tunnel, and listeners are for one port each.
 const alone: readonly Kind[] = ['store', 'tunnel']
 
-test('a plugin of each kind, a file or a package, goes beside an entry of a preset, and in its place', async (t) => {
+test('a plugin of each kind, from a file or a package, goes beside an entry of a preset, or replaces it', async (t) => {
   for (const [command, settings, kind, neighbour] of cases) {
     for (const use of [`./own/${kind}.mjs`, `mine-${kind}`]) {
       const files = Object.fromEntries(
@@ -136,7 +136,7 @@ test('a plugin of each kind, a file or a package, goes beside an entry of a pres
   }
 })
 
-test('a flag adds a plugin, by its file or its package, after those of the file', async (t) => {
+test('a flag adds a plugin, by its file or its package, after the plugins of the file', async (t) => {
   const at = home(t, {
     'registry.yaml': 'auth: { mode: anonymous }\nplugins: [{ use: mine-guard }]\n',
     'proxy.yaml': `${target}plugins: [{ use: mine-guard }]\n`,
@@ -155,12 +155,12 @@ test('a flag adds a plugin, by its file or its package, after those of the file'
     const wrong = await planned([...argv, '--plugin', './absent.mjs'])
     assert.match(wrong.problems?.join() ?? '', /^--plugin: plugin ".*absent\.mjs" not found/)
     const { problems: missing } = await planned([...argv, '--plugin', 'audit/http'])
-    const place = '--plugin gives no options, `plugins` in a file of --config does: url (audit/http)'
+    const place = '--plugin sets no options, `plugins` in a file of --config does: url (audit/http)'
     assert.deepEqual(missing, [`${place}: missing: expected string`])
   }
 })
 
-test('the list of `run` takes plugins at any place', async (t) => {
+test('the list of `run` accepts plugins at any position', async (t) => {
   const uses = (Object.keys(kinds) as Kind[]).flatMap((kind) => [
     `- { use: ./own/${kind}.mjs, id: file-${kind} }`,
     ...(alone.includes(kind) ? [] : [`- { use: mine-${kind}, id: package-${kind} }`]),
@@ -170,7 +170,7 @@ test('the list of `run` takes plugins at any place', async (t) => {
   assert.equal(names?.length, uses.length, problems?.join('; '))
 })
 
-test('the keys of a file are the flags in camel case; a flag wins over a variable, that over the file', async (t) => {
+test('the keys of a file are the flags in camel case; a flag wins over a variable, a variable over the file', async (t) => {
   const at = home(t, {
     'proxy.yaml': `${login}port: "8123"\ntargetTimeout: 90s\nmaxBody: 1KiB\noidcScopes: [a, b]\noidcCaCert: ca.pem
 oidcIssuer: https://i.example\noidcAudience: file\nremoteForwardClaims: [X-User=sub]\n`,
@@ -202,7 +202,7 @@ oidcIssuer: https://i.example\noidcAudience: file\nremoteForwardClaims: [X-User=
   assert.equal(flag.locate(['oidcIssuer']), `${join(at, 'proxy.yaml')}:9:13 oidcIssuer`)
 })
 
-test('of a secret and its file the one nearer to the command line counts, and both are hidden', async (t) => {
+test('a secret and its file: the source nearer to the command line counts, and both are hidden', async (t) => {
   const at = home(t, {
     'value.yaml': `${target}remoteAuthBearerToken: by-file-value\n`,
     'file.yaml': `${target}remoteAuthBearerTokenFile: ./token\n`,
@@ -227,7 +227,7 @@ test('of a secret and its file the one nearer to the command line counts, and bo
   ])
 })
 
-test('what is wrong with places, keys and values is all printed, each at its line', async (t) => {
+test('every wrong position, key and value is printed at its line', async (t) => {
   const at = home(t, {
     'proxy.yaml': `targetUir: https://mcp.example.com/mcp
 targetUri: https://mcp.example.com/mcp
@@ -246,9 +246,9 @@ plugins:
   for (const wanted of [
     /^proxy\.yaml:1:1 targetUir: unknown key$/,
     /^proxy\.yaml:3:7 port: a port from 0 to 65535 is expected$/,
-    /^proxy\.yaml:6:32 plugins\[0\]\.before: no entry is called so$/,
+    /^proxy\.yaml:6:32 plugins\[0\]\.before: no entry has this name$/,
     /^proxy\.yaml:7:5 plugins\[1\]: expected one of before, after, replaces$/,
-    /^proxy\.yaml:8:41 plugins\[2\]\.replaces: no entry is called so; known here: .*guard\/origin/,
+    /^proxy\.yaml:8:41 plugins\[2\]\.replaces: no entry has this name; known here: .*guard\/origin/,
     /^proxy\.yaml:9:31 plugins\[3\]\.replace: unknown key$/,
   ])
     assert.ok(
@@ -261,7 +261,7 @@ plugins:
   assert.match(less.problems?.join('\n') ?? '', /needs a state store, and nothing in the list provides one/)
 })
 
-test('a place that no entry has is told with the nearest name, or with all of them', async (t) => {
+test('a position that no entry has is reported with the nearest name, or with all names', async (t) => {
   const at = home(t, {
     'proxy.yaml': `${target}plugins:
   - { use: mine-guard, before: forward/htp }
@@ -282,7 +282,7 @@ test('a place that no entry has is told with the nearest name, or with all of th
   assert.match(early?.message ?? '', /^it is below this one/)
 })
 
-test('the path of a tunnel on the command line starts where it was typed, that of a file beside it', async (t) => {
+test('the path of a tunnel is relative to the working folder on the command line, and to the file in a file', async (t) => {
   const at = home(t, {
     'proxy.yaml': `${target}allowUnauthenticated: true\ntunnelProvider: ./own/tunnel.mjs\n`,
   })

@@ -82,7 +82,7 @@ test('TLS is a section of every file, and its flags win over variables and these
   assert.equal(Reflect.get(Object(relative.listener), 'tls').cert, join(process.cwd(), 'b.crt'))
 })
 
-test('what is wrong with TLS is told by its flag, its variable, or its line', async (t) => {
+test('mistakes of TLS are reported at their flag, variable or line', async (t) => {
   const all = { cert: '--tls-cert', key: '--tls-key' }
   for (const [flags, places] of [
     [['--tls-cert', 'a'], [all.key]],

@@ -40,7 +40,7 @@ registries:
   - { name: default, sources: [catalogue] }
 `
 
-test('a whole file gives whole settings', async (t) => {
+test('a complete file gives all settings', async (t) => {
   const { outcome, home } = await registry(t, good)
 
   assert.ok('settings' in outcome)
@@ -58,7 +58,7 @@ test('a whole file gives whole settings', async (t) => {
   assert.deepEqual(settings.sources, [{ name: 'catalogue', file: { path: './servers.json' } }])
 })
 
-test('a flag wins over a variable, that over the file, and that over the default', async (t) => {
+test('a flag wins over a variable, a variable over the file, the file over the default', async (t) => {
   const flags = ['--address', '[::1]:3']
   const environment = { SALLYPORT_ADDRESS: '127.0.0.1:2' }
   const addresses: unknown[] = []
@@ -115,7 +115,7 @@ test('the anonymous mode needs no provider', async () => {
   assert.equal('settings' in outcome && outcome.settings.auth.mode, 'anonymous')
 })
 
-test('six mistakes of form are six problems, each at its line, and what sections have to do with each other follows', async (t) => {
+test('six mistakes of form are six problems, each at its line, before mistakes between sections', async (t) => {
   const reference = '$' + '{env:UNSET_FOR_SURE}'
   const sections = `sources:
   - { name: a, file: { path: x } }
@@ -155,7 +155,7 @@ ${sections}`,
   assert.equal(next[1]?.suggestion, 'a')
 })
 
-test('the only item of a list that is wrong leaves no complaint about its list', async (t) => {
+test('a wrong item that is alone in its list causes no complaint about the list', async (t) => {
   const wrong = await registry(t, good.replace('name: default', 'name: a/b'))
   const empty = await registry(t, good.replace(/registries:[\s\S]*$/, 'registries: []\n'))
 
@@ -170,7 +170,7 @@ test('a wrong value is never repeated', async (t) => {
   assert.ok(!JSON.stringify(problems).includes('hunter2'))
 })
 
-test('a file that is named in the settings is a secret', async (t) => {
+test('the content of a file that the settings name is a secret', async (t) => {
   const reference = '$' + '{file:token.txt}'
   const { outcome } = await registry(
     t,
@@ -204,14 +204,14 @@ test('the file of run is the list itself, or holds it', async (t) => {
   }
 })
 
-test('places in a bare list are those of its file', async (t) => {
+test('problems in a bare list have places in its file', async (t) => {
   const { outcome, home } = await ran(t, '- use: a\n- use: b\n  with: { c: 1 }\n')
 
   assert.ok('settings' in outcome)
   assert.equal(outcome.locate(['plugins', 1, 'with', 'c']), `${home}/run.yaml:3:14 [1].with.c`)
 })
 
-test('every slip in a list of plugins is told at its line', async (t) => {
+test('every mistake in a list of plugins is reported at its line', async (t) => {
   const text = '- { ues: a }\n- text\n- { scope: /s, plugins: [{ use: 3 }], use: x }\n- { scope: /t }\n'
   const { outcome, home } = await ran(t, text)
 

@@ -12,14 +12,14 @@ test('every flag has a variable, and a flag wins over it', () => {
   assert.equal(valueGiven(parsed(['proxy', 'name', '--port', '1'], environment), 'port'), 1)
 })
 
-test('a problem in a variable is told under its name and without its value', () => {
+test('a problem in a variable is reported with its name and without its value', () => {
   const { problems } = proxied([], { SALLYPORT_PORT: 'hunter2' })
 
   assert.deepEqual(placesOf({ problems }), ['SALLYPORT_PORT'])
   assert.ok(!JSON.stringify(problems).includes('hunter2'))
 })
 
-test('an empty variable is set, so that protection is never lost to an unset one', () => {
+test('an empty variable counts as set, so that it never turns protection off silently', () => {
   assert.deepEqual(placesOf(proxied([], { SALLYPORT_OIDC_ISSUER: '' })), ['SALLYPORT_OIDC_ISSUER'])
 })
 
@@ -34,11 +34,11 @@ test('a list in a variable has commas, and pairs have a line each', () => {
   ])
 })
 
-test('the port that Kubernetes announces for a Service of our name is not taken for ours', () => {
+test('the port variable that Kubernetes sets for a Service of our name is ignored', () => {
   assert.equal(valueGiven(proxied([], { SALLYPORT_PORT: 'tcp://10.0.0.1:80' }), 'port'), 0)
 })
 
-test('help and version are no business of the environment', () => {
+test('no variable sets help or version', () => {
   const { asksFor, invocation } = proxied([], { SALLYPORT_HELP: 'true', SALLYPORT_VERSION: 'true' })
 
   assert.equal(asksFor, undefined)
@@ -76,7 +76,7 @@ test('a secret comes from its flag, else from its file, else from the environmen
   assert.equal(await secretFor([], {}), undefined)
 })
 
-test('the variables of the client secret are asked in their order', async () => {
+test('the variables of the client secret are read in their order', async () => {
   const secret = oauth.options.find(({ name }) => name === 'remote-auth-client-secret')
   const names = secret === undefined ? [] : environmentNames(secret)
 

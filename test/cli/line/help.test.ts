@@ -46,7 +46,7 @@ test('the help of the program names every command', () => {
   for (const { name } of commands) assert.match(text, new RegExp(`^  ${name} `, 'm'))
 })
 
-test('what a flag asks for beyond a value is said beside it', () => {
+test('the help shows the remarks of a flag beside it', () => {
   const [proxy] = commands.filter(({ name }) => name === 'proxy')
   assert.ok(proxy !== undefined)
   const text = commandHelp({ ...proxy, groups: [...proxy.groups, oauth] }, pageOf(400))

@@ -95,7 +95,7 @@ test('the words of a command may stand anywhere among its flags', () => {
   )
 })
 
-test('sade finds the same command in what the parser hands it', async () => {
+test('sade finds the same command in the canonical command line', async () => {
   await fc.assert(
     fc.asyncProperty(lines, async ({ mixed }) => {
       let called: string | undefined
@@ -114,7 +114,7 @@ test('sade finds the same command in what the parser hands it', async () => {
   )
 })
 
-test('what the environment says is what the flags would have said', () => {
+test('variables give the same values as flags', () => {
   const once = uses.map((list) => list.filter(({ option }) => !accumulates(option)))
   fc.assert(
     fc.property(once, (list) => {

@@ -35,24 +35,24 @@ test('a value that begins with a dash is written with an equals sign', () => {
   assert.deepEqual(placesOf(proxied(['--oidc-audience', '-x'])), ['--oidc-audience'])
 })
 
-test('what follows a flag without a value is not mistaken for a flag, so a secret is never repeated', () => {
+test('a word after a flag without a value is not read as a flag, so a secret is never repeated', () => {
   const { problems } = proxied(['--oidc-client-secret', '--hunter2', '--port', '80'])
 
   assert.deepEqual(placesOf({ problems }), ['--oidc-client-secret'])
   assert.ok(!JSON.stringify(problems).includes('hunter2'))
 })
 
-test('a flag that is known ends the wait for a value', () => {
+test('a known flag after a flag without a value is read as a flag', () => {
   assert.deepEqual(placesOf(proxied(['--host', '--port', 'x'])), ['--host', '--port'])
   assert.deepEqual(placesOf(proxied(['--host'])), ['--host'])
 })
 
-test('a required flag without its value is told once', () => {
+test('a required flag without its value is reported once', () => {
   assert.deepEqual(placesOf(parsed(['run', '--config'])), ['--config'])
   assert.deepEqual(placesOf(parsed(['proxy', 'name', '--target-uri'])), ['--target-uri'])
 })
 
-test('an empty value is a value, and refused where it means nothing', () => {
+test('an empty value is refused where it has no meaning', () => {
   assert.deepEqual(placesOf(proxied(['--oidc-audience', ''])), ['--oidc-audience'])
   assert.deepEqual(placesOf(proxied(['--host='])), ['--host'])
   assert.deepEqual(valueGiven(proxied(['--allowed-origins', '']), 'allowed-origins'), [])
@@ -81,7 +81,7 @@ test('--no- is a part of a name like any other', () => {
   assert.deepEqual(placesOf(proxied(['--no-debug'])), ['--no-debug'])
 })
 
-test('an unknown flag is told with the nearest known one', () => {
+test('an unknown flag is reported with the nearest known flag', () => {
   const { problems } = proxied(['--oidc-isuer=https://idp.example'])
 
   assert.deepEqual(placesOf({ problems }), ['--oidc-isuer'])
@@ -89,7 +89,7 @@ test('an unknown flag is told with the nearest known one', () => {
   assert.ok(!problems[0]?.message.includes('idp.example'))
 })
 
-test('a flag that was not written to its end is told with the shortest that begins so', () => {
+test('the beginning of a flag is reported with the shortest flag that begins so', () => {
   assert.equal(proxied(['--target=x']).problems[0]?.suggestion, '--target-uri')
   assert.equal(proxied(['--oidc=x']).problems[0]?.suggestion, '--oidc-issuer')
   assert.equal(proxied(['--xy=x']).problems[0]?.suggestion, undefined)
@@ -107,7 +107,7 @@ test('a flag that is no list may be given once', () => {
   assert.deepEqual(placesOf(proxied(['--debug', '--debug'])), ['--debug'])
 })
 
-test('lists split at commas and add up', () => {
+test('lists are split at commas, and repeated lists are joined', () => {
   const scopes = valueGiven(proxied(['--oidc-scopes', 'a, b', '--oidc-scopes=c']), 'oidc-scopes')
 
   assert.deepEqual(scopes, ['a', 'b', 'c'])
@@ -137,7 +137,7 @@ test('a pair without a name is a problem that does not repeat it', () => {
   }
 })
 
-test('an unknown command is told with the nearest known one', () => {
+test('an unknown command is reported with the nearest known command', () => {
   assert.equal(parsed(['regstry']).problems[0]?.suggestion, 'registry')
   assert.equal(parsed([]).problems.length, 1)
   assert.equal(parsed(['plugin']).problems[0]?.message, '"plugin new" or "plugin verify" is expected')
@@ -158,7 +158,7 @@ test('positionals are counted and never repeated', () => {
   assert.deepEqual(placesOf(parsed(['registry', 'x'])), ['sallyport registry'])
 })
 
-test('all problems are told at once', () => {
+test('all problems are reported at once', () => {
   const found = parsed([
     'proxy',
     '--port',
@@ -180,7 +180,7 @@ test('all problems are told at once', () => {
   ])
 })
 
-test('help and version are answered whatever else is wrong', () => {
+test('help and version work on a command line with other mistakes', () => {
   assert.equal(parsed(['proxy', '--port', 'x', '--nonsense', '-h']).asksFor, 'help')
   assert.equal(parsed(['nonsense', '--help']).asksFor, 'help')
   assert.equal(parsed(['--version']).asksFor, 'version')
@@ -195,11 +195,11 @@ test('help and version are answered whatever else is wrong', () => {
   assert.equal(proxied(['--', '--help']).asksFor, undefined)
 })
 
-test('of an unknown short flag only the letter is told', () => {
+test('an unknown short flag is reported by its letter only', () => {
   assert.deepEqual(placesOf(proxied(['-phunter2'])), ['-p'])
 })
 
-test('a positional that repeats takes all that follow, and each is checked', () => {
+test('a repeatable positional takes all further words, and each is checked', () => {
   assert.deepEqual(parsed(['validate', 'a.json', '-', '--json', 'b']).invocation?.positionals, [
     'a.json',
     '-',

@@ -20,7 +20,7 @@ test('durations are whole numbers with units from large to small', () => {
   assert.equal(parseDuration('0'), 0)
 })
 
-test('what only resembles a duration is none', () => {
+test('a text that only resembles a duration is refused', () => {
   for (const text of [
     '',
     '30',
@@ -39,7 +39,7 @@ test('what only resembles a duration is none', () => {
   }
 })
 
-test('every duration is read back from how it is written', () => {
+test('every written duration is read back as the same value', () => {
   fc.assert(
     fc.property(fc.nat({ max: 10 ** 12 }), (duration) => {
       assert.equal(parseDuration(durationText(duration)), duration)
@@ -47,7 +47,7 @@ test('every duration is read back from how it is written', () => {
   )
 })
 
-test('a port is digits and nothing else', () => {
+test('a port has only digits', () => {
   assert.equal(parsePort('0'), 0)
   for (const text of ['', '-1', '65536', '8e1', '0x50', '80.0', ' 80', '999999']) {
     assert.equal(parsePort(text), undefined, text)
@@ -60,7 +60,7 @@ test('a URL is kept as it was written', () => {
   }
 })
 
-test('what URL parsers would repair is refused', () => {
+test('a URL that URL parsers would repair is refused', () => {
   const wrong = [
     'idp.example',
     'ftp://a',

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { workerCount } from '#cli/workers/flags.js'
 import { placesOf, proxied } from '../parsed.js'
 
-test('a number of processes is a number, or as many as there are cores', () => {
+test('--workers is a number, or auto for the number of cores', () => {
   for (const text of ['0', '257', '-1', '1.5', '0x2', 'all', '']) {
     assert.deepEqual(placesOf(proxied([`--workers=${text}`])), ['--workers'], text)
   }

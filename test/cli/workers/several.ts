@@ -32,7 +32,7 @@ export interface Gateway extends StartedProgram {
   readonly home: string
   /** Process ids by the number of their worker; the last that was ready with it. */
   readonly pids: () => ReadonlyMap<number, number>
-  /** That of a worker that was told of: a signal to another number would reach other processes, to 0 all of this group. */
+  /** The process ID of a logged worker: a signal to a wrong number reaches other processes, and to 0 the whole group. */
   readonly pidOf: (worker: number) => number
   /** What this counter stands at, over all its labels. */
   readonly counted: (name: string) => Promise<number>
@@ -47,7 +47,7 @@ interface Wishes {
   readonly further?: string
 }
 
-/** A gateway of two workers that was told of. */
+/** A gateway whose two workers have logged that they are ready. */
 export async function ofTwo(t: TestContext, { host, files, further }: Wishes = {}): Promise<Gateway> {
   const free = await closedPort()
   const internal = host === undefined ? free : free.replace('127.0.0.1', host)
@@ -111,10 +111,10 @@ export function once(url: string, id: string, agent?: Agent): Promise<Outcome> {
   })
 }
 
-/** The same over a connection of its own, which may be anybody's. */
+/** The same over a new connection, which any worker may accept. */
 export const anew = (url: string, id: string): Promise<Outcome> => once(url, id, new Agent())
 
-/** Callers that ask again and again, each on a connection of its own, until they are told to stop. */
+/** Callers that send requests again and again, each on a connection of its own, until `stop` is called. */
 export function load(url: string, name: string, { callers = 8, keepAlive = true } = {}) {
   const agent = new Agent({ keepAlive, maxSockets: callers })
   const outcomes: Outcome[] = []
@@ -132,7 +132,7 @@ export function load(url: string, name: string, { callers = 8, keepAlive = true 
   return {
     outcomes,
     failed: () => outcomes.filter(({ status }) => status !== 200),
-    /** Settles when so many more have been answered. */
+    /** Settles when `count` more requests have been answered. */
     more: async (count: number) => {
       const goal = outcomes.length + count
       await eventually(() => outcomes.length >= goal || undefined, 60)
@@ -151,7 +151,7 @@ export const reached = (home: string, name: string): readonly string[] =>
     .split('\n')
     .filter((id) => id.startsWith(`${name}-`))
 
-/** Whether a process is there; one that has ended and that nobody has asked about is not. */
+/** Whether a process runs; a zombie does not count. */
 export function lives(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -6,7 +6,7 @@ import { ofTwo, once } from './several.js'
 
 const SIGN_IN = /^Open this URL to sign in: /gm
 
-test('the callback port of a login belongs to the worker that waits there, and to no other (CL-22)', async (t) => {
+test('the callback port of a login belongs only to the worker that waits there (CL-22)', async (t) => {
   const target = await listening(t, (_request, response) =>
     response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(),
   )

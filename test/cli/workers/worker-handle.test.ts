@@ -23,14 +23,14 @@ const FILLS = `
 
 const asked = ({ internal }: Gateway, path: string) => once(`${internal}${path}`, path)
 
-/** What somebody hears on a connection that a worker takes which moves. The other one may wait for one that hangs. */
+/** The response of a worker that does not hang. A second connection may wait for a worker that hangs. */
 async function heard(gateway: Gateway, path: string) {
   const both = [asked(gateway, path), asked(gateway, path)]
   const { status = 0, body = '' } = await Promise.race(both)
   return { status, body }
 }
 
-test('a worker that hangs holds nobody up for long: it is told of, killed and replaced', async (t) => {
+test('a worker that hangs is logged, killed and replaced', async (t) => {
   const gateway = await ofTwo(t)
   const hangs = gateway.pidOf(2)
   await Promise.all(Array.from({ length: 6 }, (_, id) => once(gateway.url, `${id}`)))
@@ -58,7 +58,7 @@ test('a worker that hangs holds nobody up for long: it is told of, killed and re
   assert.equal(lives(hangs), false)
 })
 
-test('a worker that could open no file for a connection is replaced, since it is given no other', async (t) => {
+test('a worker that could open no file for a connection is replaced', async (t) => {
   if (spawnSync('prlimit', ['--version']).error !== undefined) return t.skip('there is no prlimit here')
   const gateway = await ofTwo(t, { files: { 'fills.mjs': FILLS }, further: '  - { use: ./fills.mjs }' })
   const [stays, full] = [gateway.pidOf(1), gateway.pidOf(2)]
@@ -66,7 +66,7 @@ test('a worker that could open no file for a connection is replaced, since it is
   process.kill(full, 'SIGUSR2')
   await gateway.until(/full: EMFILE/)
 
-  // Nobody answers the one that was lost.
+  // The lost connection gets no response.
   for (let asked = 0; asked < 4; asked++) void anew(gateway.url, `${asked}`)
   await gateway.until(/could open no file for a connection/)
   await eventually(() => (gateway.pids().get(2) !== full && gateway.pids().has(2)) || undefined, 60)

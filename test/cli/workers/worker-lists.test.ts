@@ -53,7 +53,7 @@ const begun = (t: TestContext, home: string, file: string, workers: number) =>
     { environment: { SHOWN: 'a text of the environment' }, patience: 60 },
   )
 
-test('plugins from files and packages get in every worker what they get in one process', async (t) => {
+test('plugins from files and packages get the same options in every worker as in one process', async (t) => {
   const home = folder(t, {
     'gateway.yaml': LIST,
     'plugins/shows.mjs': SHOWS,
@@ -73,7 +73,7 @@ test('plugins from files and packages get in every worker what they get in one p
   assert.deepEqual(together, alone)
 })
 
-test('what a plugin of a file says at the start is told in the same words by one process and by several', async (t) => {
+test('one process and several log the same warnings of a plugin at the start', async (t) => {
   const plugin = (body: string): string =>
     `import { ConfigError, GatewayError } from 'sallyport'
      export default { name: 'fails', api: 1, setup(gateway) { ${body} } }`
@@ -85,7 +85,7 @@ test('what a plugin of a file says at the start is told in the same words by one
     'code.mjs': plugin("gateway.onStart(() => { throw new GatewayError('FAILED', 'cannot start') })"),
     'code.yaml': list('code.mjs'),
   })
-  const told = async (file: string, workers: number) => {
+  const reported = async (file: string, workers: number) => {
     const gateway = begun(t, home, file, workers)
     const code = await gateway.ended()
     const lines = gateway.output.stderr.split('\n').filter((line) => !line.startsWith('{'))
@@ -96,13 +96,13 @@ test('what a plugin of a file says at the start is told in the same words by one
     ['config.yaml', 2],
     ['code.yaml', 1],
   ] as const) {
-    const [alone, together] = [await told(file, 1), await told(file, 2)]
+    const [alone, together] = [await reported(file, 1), await reported(file, 2)]
     assert.equal(alone.code, code)
     assert.deepEqual(together, alone)
   }
 })
 
-test('of workers of which one did what was requested, and others only passed it on, the first answers', async (t) => {
+test('the response comes from the worker that did the request, not from those that passed it on', async (t) => {
   const home = folder(t, {
     'gateway.yaml': `
 plugins:

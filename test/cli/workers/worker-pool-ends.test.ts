@@ -8,14 +8,14 @@ import { closedPort } from '#kit/listening.js'
 import { startedProgram } from '#kit/started-program.js'
 import { lives, ofTwo, once, reached } from './several.js'
 
-test('a first process that is killed leaves nobody behind', async (t) => {
+test('when the primary process is killed, no worker is left', async (t) => {
   const gateway = await ofTwo(t)
   gateway.process.kill('SIGKILL')
   await eventually(() => [...gateway.pids().values()].every((pid) => !lives(pid)) || undefined)
   assert.equal((await once(`${gateway.url}/`, 'after')).code, 'ECONNREFUSED')
 })
 
-test('an interrupt from the terminal reaches all processes, and is one stop', async (t) => {
+test('an interrupt from the terminal reaches all processes, and stops the gateway once', async (t) => {
   const gateway = await ofTwo(t)
   const slow = once(`${gateway.url}/?id=slow-1&ms=1500`, 'slow')
   await eventually(() => reached(gateway.home, 'slow').length > 0 || undefined)
@@ -40,7 +40,7 @@ test('a worker that dies before all are ready ends the start', async (t) => {
   assert.match(gateway.output.stderr, /^sallyport: worker \d ended \(SIGKILL\)$/m)
 })
 
-test('workers that die over and over as soon as they are ready are tried after longer and longer pauses, and not for ever', async (t) => {
+test('workers that die as soon as they are ready are restarted after longer and longer pauses, and not for ever', async (t) => {
   const dies = `
     import { appendFileSync } from 'node:fs'
     export default {

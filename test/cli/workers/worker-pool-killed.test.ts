@@ -37,21 +37,21 @@ const letGo = ({ home }: Gateway, pid: number): void => appendFileSync(join(home
 const another = (gateway: Gateway, known: readonly number[]): Promise<number> =>
   eventually(() => started(gateway).find((pid) => pid > 0 && !known.includes(pid)), 60)
 
-/** Requests are answered by all of these, and by nobody else. */
+/** Asserts that exactly these workers answer requests. */
 async function answering({ url }: Gateway, ...pids: readonly number[]): Promise<void> {
   const seen = new Set<number>()
-  // Who is slow to take a connection gets fewer of them.
+  // A worker that accepts connections slowly gets fewer of them.
   for (let asked = 0; asked < 8 || (asked < 200 && seen.size < pids.length); asked++) {
     seen.add(Number((await anew(url, `${asked}`)).body))
   }
   assert.deepEqual(seen, new Set(pids))
 }
 
-test('a worker killed in the middle of an exchange of lists leaves the others serving, and the next one whole', async (t) => {
+test('a worker killed during a swap of lists leaves the others serving, and the next swap succeeds', async (t) => {
   const gateway = await ofTwo(t, { files })
   const [first, second] = [gateway.pidOf(1), gateway.pidOf(2)]
 
-  // The first of them: nobody knows yet whether the new list is any good, so it is in force nowhere.
+  // The first worker is killed: the new list is not proven yet, so no worker serves it.
   exchange(gateway)
   assert.equal(await another(gateway, []), first)
   process.kill(first, 'SIGKILL')
@@ -62,7 +62,7 @@ test('a worker killed in the middle of an exchange of lists leaves the others se
   await answering(gateway, instead, second)
   assert.deepEqual(started(gateway), [first])
 
-  // A later one: the list is in force, and who comes in its place has it.
+  // A later worker is killed: the list is in force, and the new worker serves it.
   exchange(gateway)
   const one = await another(gateway, [first])
   letGo(gateway, one)
@@ -80,7 +80,7 @@ test('a worker killed in the middle of an exchange of lists leaves the others se
   assert.equal(await gateway.ended(), 0)
 })
 
-test('a worker killed while all end costs what it was answering, and the end is still a good one', async (t) => {
+test('a worker killed during the stop loses only its own requests, and the exit code stays 0', async (t) => {
   const gateway = await ofTwo(t)
   const pids = [...gateway.pids().values()]
   const slow = ['slow-1', 'slow-2'].map((id) => once(`${gateway.url}/?id=${id}&ms=2500`, id))
@@ -99,7 +99,7 @@ test('a worker killed while all end costs what it was answering, and the end is 
   assert.deepEqual(pids.filter(lives), [])
 })
 
-test('a stop in the middle of an exchange of lists is a stop, also when a worker is killed over it', async (t) => {
+test('a stop during a swap of lists ends the gateway, also when a worker is killed', async (t) => {
   const gateway = await ofTwo(t, { files })
   const pids = [...gateway.pids().values()]
   exchange(gateway)

@@ -5,7 +5,7 @@ import { folder } from '#kit/folder.js'
 import { opened } from '#kit/listening.js'
 import { startedProgram } from '#kit/started-program.js'
 
-test('what is wrong is told once, whoever finds it', async (t) => {
+test('a mistake is reported once, whichever process finds it', async (t) => {
   const { port } = await opened(t, createServer())
   const listen = (at: string): string => `plugins:\n  - { use: listen/http, with: { address: '${at}' } }\n`
   const home = folder(t, {
@@ -15,7 +15,7 @@ test('what is wrong is told once, whoever finds it', async (t) => {
     'published.yaml': `${listen('127.0.0.1:0')}  - { use: store/sqlite, with: { directory: ./state } }\n  - { use: source/managed, with: { name: published } }\n`,
     'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9' } }\n  - { use: auth/anonymous }\n`,
   })
-  const told = async (file: string): Promise<readonly string[]> => {
+  const reported = async (file: string): Promise<readonly string[]> => {
     const gateway = startedProgram(t, ['run', '--config', file, '--workers', '2'], { cwd: home })
     assert.equal(await gateway.ended(), 2, gateway.output.stderr)
     assert.equal(gateway.output.stdout, '')
@@ -23,15 +23,15 @@ test('what is wrong is told once, whoever finds it', async (t) => {
     return lines.filter((line) => !line.startsWith('{'))
   }
 
-  const unknown = await told('unknown.yaml')
+  const unknown = await reported('unknown.yaml')
   assert.deepEqual(
     unknown.map((line) => line.split(' ', 1)[0]),
     ['unknown.yaml:3:12', 'unknown.yaml:4:40'],
   )
-  const [busy, ...others] = await told('taken.yaml')
+  const [busy, ...others] = await reported('taken.yaml')
   assert.deepEqual(others, [])
   assert.equal(busy?.startsWith(`address 127.0.0.1:${port}: `), true, busy)
-  assert.match((await told('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
-  assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/sqlite".*`store\/postgres`/)
-  assert.match((await told('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)
+  assert.match((await reported('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
+  assert.match((await reported('published.yaml')).join(), /^--workers: .*"store\/sqlite".*`store\/postgres`/)
+  assert.match((await reported('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)
 })

@@ -6,7 +6,7 @@ import { singleProcessOnly } from '#cli/workers/worker-pool.js'
 import { closedPort } from '#kit/listening.js'
 import { startedProgram } from '#kit/started-program.js'
 
-test('one process is what it always was: no cluster is loaded for it', async (t) => {
+test('a gateway of one process loads no cluster', async (t) => {
   const argv = ['proxy', 'name', '--target-uri', await closedPort(), '--workers', '1']
   const environment = { NODE_DEBUG: 'esm', SALLYPORT_WORKER_NUMBER: '7' }
   const gateway = startedProgram(t, argv, { environment, patience: 60 })
@@ -16,7 +16,7 @@ test('one process is what it always was: no cluster is loaded for it', async (t)
   assert.doesNotMatch(gateway.output.stderr, /node:cluster|dist\/parts\/worker-/)
 })
 
-test('a list whose values or files are of one process alone is refused for several', async () => {
+test('a list with plugins for one process is refused for several workers', async () => {
   const refusedIn = async (...uses: (readonly [use: string, options?: object])[]) => {
     const list = uses.map(([use, options = {}]) => ({ use, with: options }))
     const log = createLog({ level: 'silent' })

@@ -7,13 +7,14 @@ import { anew, listText, lives, load, ofTwo, once, reached } from './several.js'
 
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0'
 
-test('workers answer on one port as one gateway, and end together', async (t) => {
+test('workers serve one port as one gateway, and end together', async (t) => {
   const gateway = await ofTwo(t)
   assert.equal(
     gateway.output.stdout,
     `sallyport run listening on ${gateway.url} (health and metrics on ${gateway.internal})\n`,
   )
-  for (const told of ['these need no credentials']) assert.equal(gateway.lines(told).length, 1, told)
+  for (const reported of ['these routes and paths need no credentials'])
+    assert.equal(gateway.lines(reported).length, 1, reported)
 
   const answers = await Promise.all(Array.from({ length: 40 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
   const pids = [...gateway.pids().values()]
@@ -33,7 +34,7 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
 
   gateway.process.kill('SIGHUP')
   await gateway.until(/is in force"/)
-  assert.equal(gateway.lines('these need no credentials').length, 2)
+  assert.equal(gateway.lines('these routes and paths need no credentials').length, 2)
 
   // A list that not even the first worker can boot changes nothing in any.
   const fails = "export default { name: 'fails', api: 1, setup() { throw new Error('not today') } }"
@@ -52,7 +53,7 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
   assert.deepEqual(pids.filter(lives), [])
 })
 
-test('of reloads that wait for each other the last one counts', async (t) => {
+test('the last of several waiting reloads counts', async (t) => {
   const gateway = await ofTwo(t)
   const slow = Promise.all(['slow-1', 'slow-2'].map((id) => anew(`${gateway.url}/?id=${id}&ms=4000`, id)))
   await eventually(() => reached(gateway.home, 'slow').length === 2)
@@ -60,14 +61,12 @@ test('of reloads that wait for each other the last one counts', async (t) => {
   await gateway.until(/is in force"/)
   await eventually(() => {
     gateway.process.kill('SIGHUP')
-    return (
-      gateway.lines('the configuration was read again, but what was read later takes its place').length > 0
-    )
+    return gateway.lines('the configuration was read again, but a later reload replaces it').length > 0
   })
   for (const { status } of await slow) assert.equal(status, 200)
 })
 
-test('a worker that is killed costs its own connections; a reload and a stop cost nothing', async (t) => {
+test('a killed worker loses only its own connections; a reload and a stop lose none', async (t) => {
   const gateway = await ofTwo(t, { host: '[::1]' })
   assert.match(
     gateway.output.stdout,
@@ -105,7 +104,7 @@ test('a worker that is killed costs its own connections; a reload and a stop cos
   gateway.process.kill('SIGTERM')
   await asking.stop()
   assert.equal(await gateway.ended(), 0)
-  // Who came too late was told so by the port; whoever reached a worker was answered.
+  // A late caller got a refused connection; a caller that reached a worker got a response.
   const answered = new Set(asking.outcomes.filter(({ status }) => status === 200).map(({ id }) => id))
   const lost = reached(gateway.home, 'asking').filter((id) => !answered.has(id))
   assert.deepEqual(lost, [])

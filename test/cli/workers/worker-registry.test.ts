@@ -10,7 +10,7 @@ import { anew } from './several.js'
 
 const SERVERS = 200
 
-test('registry workers that keep one state in turn and at once leave it whole, over a reload and a new start', async (t) => {
+test('registry workers keep their common state intact, through a reload and a restart', async (t) => {
   let version = 1
   let asked = 0
   let down = false

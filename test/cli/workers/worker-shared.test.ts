@@ -11,7 +11,7 @@ import { anew, once } from './several.js'
 
 const SIGN_IN = /^Open this URL to sign in: (\S+)$/gm
 
-test('workers sign in once, on a callback port that is one process, and all have the login (CL-22)', async (t) => {
+test('workers sign in once, on the callback port of one process, and all have the login (CL-22)', async (t) => {
   const { target, counts } = await realLogin(t, { life: 3600 })
   const { port } = new URL(await closedPort())
   // A client of the operator's own has one redirect URL, so it must be this port.
@@ -34,7 +34,7 @@ test('workers sign in once, on a callback port that is one process, and all have
   assert.deepEqual([urls().length, counts.logins, counts.refused], [1, 1, 0])
 })
 
-test('a target that cannot be reached is told of once, and not by every worker', async (t) => {
+test('an unreachable target is logged once, and not by every worker', async (t) => {
   const argv = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-allow-private-ip']
   const target = `${await closedPort()}/mcp`
   const gateway = startedProgram(t, ['proxy', 'name', '--target-uri', target, ...argv, '--workers', '3'], {
@@ -48,7 +48,7 @@ test('a target that cannot be reached is told of once, and not by every worker',
       .filter((line) => line.includes(text))
       .map((line) => JSON.parse(line))
   await gateway.until(/signing in to the target failed/)
-  // Whoever answers has waited for its own turn to sign in.
+  // A worker that answers has waited for its own turn to sign in.
   const workers = new Set<unknown>()
   await eventually(async () => {
     const { status, body = '' } = await anew(url, 'asked')
@@ -94,7 +94,7 @@ async function registered(endpoint: string, redirectUri: string): Promise<string
   return client.client_id
 }
 
-test('a registry of several workers reads a source in all of them, and is as ready as the worst', async (t) => {
+test('each worker of a registry reads the source, and the registry is ready when the last worker is', async (t) => {
   const servers = (version: string): string =>
     JSON.stringify([{ name: 'a.example/one', version, description: 'one of the test' }])
   const home = folder(t, {

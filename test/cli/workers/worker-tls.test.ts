@@ -7,11 +7,11 @@ import type { TLSSocket } from 'node:tls'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { asked, dial, spoken } from '#kit/raw.js'
+import { dial, requestRaw, sendRaw } from '#kit/raw.js'
 import { startedProgram } from '#kit/started-program.js'
 import { authority } from '#kit/tls.js'
 
-test('workers speak TLS on one port, each reads new files, and none resumes what another began', async (t) => {
+test('workers speak TLS on one port, each reads new files, and no worker resumes a session of another', async (t) => {
   const target = await listening(t, (_request, response) => response.end('target'))
   const ours = authority(t)
   const first = ours.issue(['127.0.0.1'])
@@ -27,7 +27,7 @@ test('workers speak TLS on one port, each reads new files, and none resumes what
   assert.match(gateway.output.stdout, /listening on https:\/\/127\.0\.0\.1:\d+ -> http/)
   const host = [`Host: ${new URL(url).host}`]
   const mine = { ...ours.issue(['caller.test']), ca: ours.certificate, rejectUnauthorized: true }
-  const answers = await Promise.all(Array.from({ length: 8 }, () => asked(url, 'GET /', host, mine)))
+  const answers = await Promise.all(Array.from({ length: 8 }, () => requestRaw(url, 'GET /', host, mine)))
   assert.deepEqual(new Set(answers.map(({ status, body }) => `${status} ${body}`)), new Set(['200 target']))
 
   // Workers share the keys of session tickets, also one that is started after a change.
@@ -49,10 +49,10 @@ test('workers speak TLS on one port, each reads new files, and none resumes what
   await eventually(ready, 60)
   const next = { ...theirs.issue(['caller.test']), ca: theirs.certificate, rejectUnauthorized: true }
   for (let round = 0; round < 6; round++) {
-    assert.equal((await asked(url, 'GET /', host, next)).status, 200)
+    assert.equal((await requestRaw(url, 'GET /', host, next)).status, 200)
     const resuming = { ...mine, ca: theirs.certificate, maxVersion: 'TLSv1.2' as const }
     const again = { ...resuming, ...(session !== undefined && { session }) }
-    const answer = await spoken(url, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', again).catch(() => '')
+    const answer = await sendRaw(url, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', again).catch(() => '')
     assert.equal(answer, '', 'a removed authority')
   }
   gateway.stop()

@@ -32,7 +32,7 @@ const answerTo = ({ mcpReq }: ServerContext, key: string): unknown => {
   return answer.kind === 'missing' ? undefined : answer
 }
 
-/** Tools that ask one thing: in the older revision by a request to the client, in the newer by their result. */
+/** Tools that request one input: in the older revision by a request to the client, in the newer by their result. */
 export function askingTools(server: McpServer): void {
   const asking = (
     name: string,
@@ -62,8 +62,8 @@ export function askingTools(server: McpServer): void {
   asking('test_input_required_result_list_roots', 'client_roots', () => inputRequired.listRoots())
 }
 
-/** Tools that look at what comes back, or at what may be asked. */
-export function choosyTools(server: McpServer): void {
+/** Tools that read the input of the client, or its capabilities. */
+export function inputCheckingTools(server: McpServer): void {
   server.registerTool(
     'test_input_required_result_elicitation',
     { description: 'Asks for a name', inputSchema: NOTHING },
@@ -90,8 +90,8 @@ export function choosyTools(server: McpServer): void {
   )
 }
 
-/** Tools whose state goes to the client and comes back, sealed. */
-export function rememberingTools(server: McpServer, codec: RequestStateCodec): void {
+/** Tools that send their state, signed, to the client and get it back. */
+export function statefulTools(server: McpServer, codec: RequestStateCodec): void {
   const remembering = (name: string, requests: () => Record<string, InputRequest>): void => {
     server.registerTool(
       name,

@@ -12,19 +12,21 @@ import {
   type RequestStateCodec,
   type ServerNotifier,
 } from '@modelcontextprotocol/server'
-import { askingTools, choosyTools, rememberingTools } from './asking-tools.js'
+import { askingTools, inputCheckingTools, statefulTools } from './asking-tools.js'
 import { prompts, resources } from './content.js'
-import { changingTools, contentTools, talkingTools } from './tools.js'
+import { changingTools, contentTools, notifyingTools } from './tools.js'
 
 /**
- * A server on the official SDK with what the suite asks for: 2026-07-28 without sessions, and 2025-11-25 with them.
- * It looks at no `Host` and no `Origin`: that is what a proxy in front of it adds.
+ * A server on the official SDK with the tools of the suite: 2026-07-28 without sessions, and 2025-11-25 with them. It does
+ * not check `Host` or `Origin`: the proxy in front of it does.
  */
 export async function sdkServer(): Promise<{ url: string; close: () => Promise<void> }> {
   const codec = createRequestStateCodec({ key: randomBytes(32) })
-  const modern: McpHttpHandler = createMcpHandler(() => offering(codec, modern.notify), { legacy: 'reject' })
+  const modern: McpHttpHandler = createMcpHandler(() => createMcpServer(codec, modern.notify), {
+    legacy: 'reject',
+  })
   const answerModern = toNodeHandler(modern)
-  const sessions = new Sessions(() => offering(codec, modern.notify))
+  const sessions = new Sessions(() => createMcpServer(codec, modern.notify))
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
       const body = await bodyOf(request)
@@ -55,17 +57,17 @@ const CAPABILITIES = {
   completions: {},
 }
 
-function offering(codec: RequestStateCodec, notify: ServerNotifier): McpServer {
+function createMcpServer(codec: RequestStateCodec, notify: ServerNotifier): McpServer {
   const server = new McpServer(
     { name: 'sdk-server', version: '1.0.0' },
     { capabilities: CAPABILITIES, requestState: { verify: codec.verify } },
   )
   contentTools(server)
-  talkingTools(server)
+  notifyingTools(server)
   changingTools(server, notify)
   askingTools(server)
-  choosyTools(server)
-  rememberingTools(server, codec)
+  inputCheckingTools(server)
+  statefulTools(server, codec)
   resources(server)
   prompts(server)
   return server
@@ -75,7 +77,7 @@ function offering(codec: RequestStateCodec, notify: ServerNotifier): McpServer {
 class Sessions {
   private readonly open = new Map<string, NodeStreamableHTTPServerTransport>()
 
-  constructor(private readonly offering: () => McpServer) {}
+  constructor(private readonly createMcpServer: () => McpServer) {}
 
   async answer(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const { 'mcp-session-id': id } = request.headers
@@ -90,7 +92,7 @@ class Sessions {
       onsessioninitialized: (id) => void this.open.set(id, transport),
       onsessionclosed: (id) => void this.open.delete(id),
     })
-    const server = this.offering()
+    const server = this.createMcpServer()
     server.server.setRequestHandler('resources/subscribe', () => ({}))
     server.server.setRequestHandler('resources/unsubscribe', () => ({}))
     await server.connect(transport)

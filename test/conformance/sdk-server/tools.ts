@@ -6,7 +6,7 @@ import { PNG, said, WAV, words } from './samples.js'
 const NOTHING = z.object({})
 const PAUSE = 50
 
-/** Tools that answer at once, each with another kind of content. */
+/** Tools that answer at once, each with its own kind of content. */
 export function contentTools(server: McpServer): void {
   const image = { type: 'image' as const, data: PNG, mimeType: 'image/png' }
   const audio = { type: 'audio' as const, data: WAV, mimeType: 'audio/wav' }
@@ -35,8 +35,8 @@ export function contentTools(server: McpServer): void {
   })
 }
 
-/** Tools that say something before they answer. */
-export function talkingTools(server: McpServer): void {
+/** Tools that send notifications before they answer. */
+export function notifyingTools(server: McpServer): void {
   for (const name of ['test_tool_with_logging', 'test_logging_tool']) {
     server.registerTool(name, { description: 'Logs', inputSchema: NOTHING }, async (_given, { mcpReq }) => {
       for (const step of ['started', 'processing data', 'completed']) {
@@ -49,7 +49,7 @@ export function talkingTools(server: McpServer): void {
   for (const name of ['test_tool_with_progress', 'test_streaming_elicitation']) {
     server.registerTool(
       name,
-      { description: 'Tells how far it is', inputSchema: NOTHING },
+      { description: 'Reports progress', inputSchema: NOTHING },
       async (_given, { mcpReq }) => {
         const { progressToken } = mcpReq._meta ?? {}
         for (const progress of progressToken === undefined ? [] : [0, 50, 100]) {
@@ -65,7 +65,7 @@ export function talkingTools(server: McpServer): void {
   }
 }
 
-/** Tools that change what the lists hold, as far as listeners are told. */
+/** Tools that notify listeners of changed lists. */
 export function changingTools(server: McpServer, notify: ServerNotifier): void {
   server.registerTool('test_trigger_tool_change', { description: 'Changes the tools' }, () => {
     notify.toolsChanged()

@@ -28,7 +28,7 @@ findsFaults(Authenticator, {
     code: 'VERDICT_MALFORMED',
     make: () => providing({ authenticate: () => ({ rejection: { cause: 'x' } }) }),
   },
-  'an answer that is nothing': {
+  'a verdict that is undefined': {
     code: 'VERDICT_MALFORMED',
     make: () => providing({ authenticate: () => undefined }),
   },
@@ -42,11 +42,14 @@ findsFaults(Authenticator, {
     make: () =>
       providing({ authenticate: (request: FastifyRequest) => (bearerOf(request) ? invalid : somebody) }),
   },
-  'accepting everybody, `open` being a text': {
+  'accepting every request while `open` is a text': {
     code: 'AUTHENTICATOR_LAX',
     make: () => providing({ open: 'true', authenticate: () => somebody }),
   },
-  'being open and asking for a token': { code: 'OPEN_REJECTS', make: () => providing({ open: true }) },
+  'being open and refusing a request without a token': {
+    code: 'OPEN_REJECTS',
+    make: () => providing({ open: true }),
+  },
   'quoting the token': {
     code: 'REJECTION_TELLS',
     make: () =>
@@ -66,12 +69,12 @@ findsFaults(Authenticator, {
         },
       }),
   },
-  'refusing the good token': {
+  'refusing the valid token': {
     code: 'TOKEN_REFUSED',
     make: () => providing({}),
     fixtures: { token: 'open-sesame' },
   },
-  'explaining that it accepts': {
+  'explaining an acceptance of every token': {
     code: 'EXPLANATION_WRONG',
     make: () => providing({ explain: async () => ({ verdict: somebody, findings: [finding] }) }),
   },

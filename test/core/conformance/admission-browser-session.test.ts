@@ -31,17 +31,20 @@ contractSuite('sealed sessions', () => ({
 }))
 
 findsFaults(BrowserSession, {
-  'a session for everybody': { code: 'SESSION_MADE_UP', make: () => ({ ...nobody, token: () => 'token' }) },
+  'a session for every request': {
+    code: 'SESSION_MADE_UP',
+    make: () => ({ ...nobody, token: () => 'token' }),
+  },
   'a session that fails without a cookie': {
     code: 'SESSION_MADE_UP',
     make: () => ({ ...nobody, token: () => Promise.reject(new Error('no cookie')) }),
   },
-  'a name for everybody': { code: 'PERSON_MADE_UP', make: () => ({ ...nobody, person: () => 'alice' }) },
-  'a return address as it came': {
+  'a name for every request': { code: 'PERSON_MADE_UP', make: () => ({ ...nobody, person: () => 'alice' }) },
+  'a return address that is not encoded': {
     code: 'SIGN_IN_PATH_MALFORMED',
     make: () => ({ ...nobody, signInPath: (returnTo: string) => returnTo }),
   },
-  'a cookie that is taken out': {
+  'removing the cookie from the request': {
     code: 'REQUEST_CHANGED',
     make: () => ({
       ...nobody,
@@ -51,7 +54,7 @@ findsFaults(BrowserSession, {
       },
     }),
   },
-  'a sign-out elsewhere': {
+  'a sign-out at another host': {
     code: 'SIGN_IN_PATH_MALFORMED',
     make: () => ({ ...nobody, signOutPath: '//elsewhere.example/leave' }),
   },

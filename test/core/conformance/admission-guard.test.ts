@@ -9,7 +9,7 @@ findsFaults(Guard, {
     code: 'GUARD_THROWS',
     make: () => (request: { headers: { origin: string } }) => void request.headers.origin.length,
   },
-  'a guard that rejects with an error of its own': {
+  'a guard that rejects with an unknown error': {
     code: 'GUARD_THROWS',
     make: () => async () => Promise.reject(new Error('no')),
   },

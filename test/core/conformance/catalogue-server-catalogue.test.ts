@@ -75,7 +75,7 @@ test('a catalogue over a list of versions passes, and one without a version is i
   assert.deepEqual(await states([]), new Set(['passed', 'inconclusive']))
 })
 
-test('a registry that goes on loading is inconclusive', async (t) => {
+test('a registry that never finishes loading is inconclusive', async (t) => {
   const loading = {
     names: ['default'],
     registry: (name: string) => (name === 'default' ? 'loading' : undefined),
@@ -86,7 +86,7 @@ test('a registry that goes on loading is inconclusive', async (t) => {
 })
 
 findsFaults(ServerCatalogue, {
-  'a registry that is not there': {
+  'a named registry that does not exist': {
     code: 'CATALOGUE_NAMES',
     make: () => ({ ...catalogueOf(), names: ['default', 'other'] }),
   },
@@ -106,7 +106,7 @@ findsFaults(ServerCatalogue, {
       })
     },
   },
-  'a last version that comes twice': {
+  'a last version that is listed twice': {
     code: 'CATALOGUE_PAGES',
     make: () => {
       const { list } = Object(catalogueOf().registry('default'))
@@ -122,7 +122,7 @@ findsFaults(ServerCatalogue, {
     },
   },
   'names in another order': { code: 'CATALOGUE_PAGES', make: () => catalogueOf({}, held.toReversed()) },
-  'any text for a cursor': {
+  'any text as a cursor': {
     code: 'CURSOR_FOREIGN',
     make: () => {
       const { list } = Object(catalogueOf().registry('default'))
@@ -131,7 +131,7 @@ findsFaults(ServerCatalogue, {
       })
     },
   },
-  'a search for the name as it is written': {
+  'a search that is case-sensitive': {
     code: 'QUERY_IGNORED',
     make: () => {
       const { list } = Object(catalogueOf().registry('default'))
@@ -186,7 +186,7 @@ findsFaults(ServerCatalogue, {
         })),
       ),
   },
-  'one tag for all': {
+  'one tag for all documents': {
     code: 'DOCUMENT_MALFORMED',
     make: () =>
       catalogueOf(

@@ -12,10 +12,15 @@ contractSuite('source/file', (t) => {
 })
 
 const whole = (more: object = {}) => ({ kind: 'whole', payloads: [Buffer.from('[]')], ...more })
-const providing = (more: object): unknown => ({ name: 'n', place: 'p', fetch: async () => whole(), ...more })
+const providing = (more: object): unknown => ({
+  name: 'n',
+  location: 'p',
+  fetch: async () => whole(),
+  ...more,
+})
 const fetching = (more: object): unknown => providing({ fetch: async () => whole(more) })
 
-test('a place that cannot be reached is inconclusive', async (t) => {
+test('a source that cannot be reached is inconclusive', async (t) => {
   const fetch = async ({ signal }: SyncContext) => {
     signal.throwIfAborted()
     throw new Error('nobody is there')
@@ -26,20 +31,20 @@ test('a place that cannot be reached is inconclusive', async (t) => {
 })
 
 findsFaults(Source, {
-  'a source without a place': { code: 'SOURCE_UNNAMED', make: () => providing({ place: '' }) },
-  'an interval of no time': { code: 'INTERVAL_MALFORMED', make: () => providing({ every: 0 }) },
+  'a source without a location': { code: 'SOURCE_UNNAMED', make: () => providing({ location: '' }) },
+  'an interval of 0': { code: 'INTERVAL_MALFORMED', make: () => providing({ every: 0 }) },
   'payloads that are texts': { code: 'SOURCE_MALFORMED', make: () => fetching({ payloads: ['[]'] }) },
   'payloads that are no JSON': {
     code: 'SOURCE_MALFORMED',
     make: () => fetching({ payloads: [Buffer.from('[')] }),
   },
-  'nothing changed since nothing': {
+  'unchanged without a first sync': {
     code: 'SOURCE_MALFORMED',
     make: () => fetching({ kind: 'unchanged' }),
   },
   'a date that is a text': { code: 'SOURCE_MALFORMED', make: () => fetching({ asOf: '2030-01-01' }) },
   'a bookmark that is no text': { code: 'SOURCE_MALFORMED', make: () => fetching({ bookmark: () => 7 }) },
-  'a fetch that is deaf to the abort': {
+  'a fetch that ignores the abort': {
     code: 'ABORT_IGNORED',
     make: () => providing({ fetch: () => new Promise(() => {}) }),
   },

@@ -5,17 +5,17 @@ import { SharedStore } from '#kit/shared-store.js'
 
 contractSuite('a store that processes share', () => ({ list: [{ use: new SharedStore().plugin() }] }))
 
-type Place = { readonly name: string; readonly place: string }
+type SourceName = { readonly name: string; readonly location: string }
 
 /** A store in memory, of which `more` replaces members. */
 function storing(
   more: (store: SourceStore) => object,
-  key = ({ name, place }: Place) => JSON.stringify([name, place]),
+  key = ({ name, location }: SourceName) => JSON.stringify([name, location]),
 ) {
   const shared = new SharedStore()
   return {
-    open(source: Place) {
-      const store = shared.open({ name: key(source), place: '' }, new Map())
+    open(source: SourceName) {
+      const store = shared.open({ name: key(source), location: '' }, new Map())
       return { ...store, ...more(store) }
     },
   }
@@ -25,7 +25,7 @@ const sharing = (more: (store: SourceStore) => object) =>
   storing((store) => ({ shared: { ...store.shared, ...more(store) } }))
 
 findsFaults(CatalogueStore, {
-  'a store that writes JSON anew': {
+  'a store that parses and writes JSON': {
     code: 'CONTENTS_LOST',
     make: () =>
       storing((store) => ({
@@ -39,14 +39,14 @@ findsFaults(CatalogueStore, {
         },
       })),
   },
-  'a store that stores what it can': {
+  'a store that stores part of a change': {
     code: 'WRITE_HALF_DONE',
     make: () =>
       storing((store) => ({
         write: (...parameters: Parameters<SourceStore['write']>) => store.write(...parameters).catch(() => 1),
       })),
   },
-  'a store that ignores the place': {
+  'a store that ignores the location': {
     code: 'SOURCES_MIXED',
     make: () =>
       storing(
@@ -54,7 +54,7 @@ findsFaults(CatalogueStore, {
         ({ name }) => name,
       ),
   },
-  'a store that forgets what was removed': {
+  'a store that forgets removed versions': {
     code: 'CHANGES_LOST',
     make: () =>
       storing((store) => ({
@@ -64,7 +64,7 @@ findsFaults(CatalogueStore, {
         },
       })),
   },
-  'a store that tells nobody of a write': {
+  'a store that notifies no watch of a write': {
     code: 'LEADERS_WRONG',
     make: () => sharing(() => ({ watch: () => () => {} })),
   },

@@ -13,7 +13,7 @@ const providing = (header: unknown, more: object = {}): unknown => ({ header, ..
 const bearer = (): string => 'Bearer realm="mcp"'
 
 findsFaults(Challenge, {
-  'a table of codes that lacks one': {
+  'a table of codes without one of them': {
     code: 'CHALLENGE_THROWS',
     make: () => {
       const known: Record<string, string> = { UNAUTHORIZED: 'Bearer', INVALID_TOKEN: 'Bearer error="x"' }
@@ -32,7 +32,7 @@ findsFaults(Challenge, {
       providing(({ message }: Refusal) => `Bearer error=${JSON.stringify(message.replaceAll('ä', ''))}\r\n`),
   },
   'a promise': { code: 'CHALLENGE_MALFORMED', make: () => providing(async () => bearer()) },
-  'an address made of the host': {
+  'an address made from the host': {
     code: 'CHALLENGE_REFLECTS',
     make: () =>
       providing(

@@ -19,7 +19,7 @@ const providing = (more: object): unknown => ({ name: 'r', register: async () =>
 
 findsFaults(ClientRegistrar, {
   'a registrar without a name': { code: 'REGISTRAR_UNNAMED', make: () => providing({ name: undefined }) },
-  'an error for an issuer that registers nobody': {
+  'an error for an issuer that registers no client': {
     code: 'REGISTRAR_THROWS',
     make: () =>
       providing({
@@ -33,7 +33,7 @@ findsFaults(ClientRegistrar, {
     code: 'CLIENT_FOREIGN',
     make: () => providing({ register: async () => ({ issuer: 'https://one.example', clientId: 'mine' }) }),
   },
-  'clients by an issuer without its last slash': {
+  'clients stored under an issuer without its last slash': {
     code: 'CLIENT_FOREIGN',
     make: () =>
       providing({

@@ -18,18 +18,18 @@ findsFaults(IssuerMetadata, {
     code: 'FETCH_BYPASSED',
     make: () => (issuer: string) => read(issuer, globalThis.fetch),
   },
-  'making it up': {
+  'making metadata up': {
     code: 'ISSUER_MISMATCH',
     make: () => async (issuer: string) => ({ issuer, jwks_uri: `${issuer}/jwks` }),
   },
-  'answering a text': {
+  'returning a text': {
     code: 'METADATA_MALFORMED',
     make: () => async (issuer: string, fetch: Fetch) => {
       const { issuer: found } = Object(await read(issuer, fetch))
       return found === issuer ? 'found' : undefined
     },
   },
-  'believing whatever is there': { code: 'ISSUER_MISMATCH', make: () => read },
+  'accepting every document': { code: 'ISSUER_MISMATCH', make: () => read },
   'comparing without the last slash': {
     code: 'ISSUER_MISMATCH',
     make: () => async (issuer: string, fetch: Fetch) => {

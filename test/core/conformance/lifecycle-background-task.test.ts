@@ -40,7 +40,7 @@ findsFaults(BackgroundTask, {
       }
     },
   },
-  'a task that fails when it is asked to end': {
+  'a task whose `end` throws': {
     code: 'TASK_ENDLESS',
     make() {
       let fail: (error: Error) => void = () => {}

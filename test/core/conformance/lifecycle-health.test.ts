@@ -23,11 +23,11 @@ findsFaults(Health, {
       },
     }),
   },
-  'a health that asks first': {
+  'a health that waits for a response': {
     code: 'HEALTH_MALFORMED',
     make: () => ({ name: 'h', check: async () => ({ status: 'ok' }) }),
   },
-  'a health that is down for no reason': {
+  'a health that is down without a reason': {
     code: 'HEALTH_MALFORMED',
     make: () => ({ name: 'h', check: () => ({ status: 'down' }) }),
   },

@@ -21,10 +21,10 @@ findsFaults(Listener, {
     code: 'LISTENER_MALFORMED',
     make: () => providing({ address: '::1:8080' }),
   },
-  'a drain delay that no timer can wait for': {
+  'a drain delay that is too long for a timer': {
     code: 'LISTENER_LIMITS',
     make: () => providing({ drainDelay: Number.POSITIVE_INFINITY }),
   },
-  'no connections at all': { code: 'LISTENER_LIMITS', make: () => providing({ maxConnections: 0 }) },
+  'a limit of 0 connections': { code: 'LISTENER_LIMITS', make: () => providing({ maxConnections: 0 }) },
   'a time that is a text': { code: 'LISTENER_LIMITS', make: () => providing({ headersTimeout: '20s' }) },
 })

@@ -19,11 +19,11 @@ findsFaults(PublicAddress, {
     code: 'ORIGIN_MALFORMED',
     make: () => addressOf('https://a.example:443'),
   },
-  'an address that is known and not told': {
+  'a known origin that no watcher gets': {
     code: 'ORIGIN_UNTOLD',
     make: () => ({ ...addressOf('https://a.example'), watch: () => {} }),
   },
-  'an address that is told and not known': {
+  'an origin that watchers get and that is not known': {
     code: 'ORIGIN_UNTOLD',
     make: () => addressOf(undefined, 'https://a.example'),
   },

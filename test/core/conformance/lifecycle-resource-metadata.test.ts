@@ -9,10 +9,10 @@ contractSuite('discovery/resource', () => ({
 const code = 'RESOURCE_METADATA_MALFORMED'
 
 findsFaults(ResourceMetadata, {
-  'one server that is no list': { code, make: () => ({ authorization_servers: 'https://idp.example' }) },
+  'a server that is no list': { code, make: () => ({ authorization_servers: 'https://idp.example' }) },
   'a list of URLs': { code, make: () => ({ authorization_servers: [new URL('https://idp.example')] }) },
   'a name that is a list': { code, make: () => ({ resource_name: ['a'] }) },
   'a flag that is a text': { code, make: () => ({ dpop_bound_access_tokens_required: 'true' }) },
-  'a number in a field of its own': { code, make: () => ({ 'x-level': 7 }) },
+  'a number in an unknown field': { code, make: () => ({ 'x-level': 7 }) },
   'a list': { code, make: () => [] },
 })

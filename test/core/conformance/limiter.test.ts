@@ -32,7 +32,7 @@ function counting(most: number, nameOf: (key: LimitKey) => string, costOf = (cos
 const whole = ({ caller = '', address }: LimitKey): string => JSON.stringify([caller, address])
 
 findsFaults(Limiter, {
-  'a limiter that answers whether it may go on': {
+  'a limiter that returns a boolean': {
     code: 'LIMIT_MALFORMED',
     make: () => ({ take: async ({ caller }: LimitKey) => (caller === undefined ? true : 0) }),
   },
@@ -48,15 +48,15 @@ findsFaults(Limiter, {
     code: 'LIMIT_COST',
     make: () => counting(5, whole, () => 1),
   },
-  'a limiter that answers nothing about calls': {
+  'a limiter that returns nothing for calls': {
     code: 'LIMIT_CALLS_MALFORMED',
     make: () => ({ ...counting(5, whole), takeCalls: () => undefined as never }),
   },
-  'a limiter that answers whether calls may go on': {
+  'a limiter that returns a boolean for calls': {
     code: 'LIMIT_CALLS_MALFORMED',
     make: () => ({ ...counting(5, whole), takeCalls: async () => true as never }),
   },
-  'a limiter that says which limit, and not for how long': {
+  'a limiter that returns a limit without a wait': {
     code: 'LIMIT_CALLS_MALFORMED',
     make: () => ({ ...counting(5, whole), takeCalls: () => ({ limit: 'limits[0]' }) as never }),
   },

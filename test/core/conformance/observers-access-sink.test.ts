@@ -22,7 +22,7 @@ findsFaults(AccessSink, {
       ended: ({ request }: { request: { identity: { subject: string } } }) => void request.identity.subject,
     }),
   },
-  'an access sink that expects a good end': {
+  'an access sink that expects a complete response': {
     code: 'ACCESS_THROWS',
     make: () => ({
       from: 0,

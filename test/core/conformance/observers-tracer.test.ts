@@ -12,7 +12,7 @@ const trace: Trace = {
 }
 
 findsFaults(Tracer, {
-  'a parent that it cannot read': {
+  'a tracer that throws for an invalid parent': {
     code: 'TRACER_THROWS',
     make: () => ({
       start({ message }: TraceBeginning) {

@@ -17,8 +17,8 @@ contractSuite('credential/static-bearer', () => ({
 
 findsFaults(Credential, {
   'a credential without a name': { code: 'CREDENTIAL_UNNAMED', make: () => providing({ name: '' }) },
-  'a deadline of no time': { code: 'DEADLINE_MALFORMED', make: () => providing({ deadline: 0 }) },
-  'an error that is not for callers': {
+  'a deadline of 0': { code: 'DEADLINE_MALFORMED', make: () => providing({ deadline: 0 }) },
+  'an error that is no GatewayError': {
     code: 'CREDENTIAL_THROWS',
     make: () => providing({ present: () => Promise.reject(new Error('no token')) }),
   },
@@ -28,7 +28,7 @@ findsFaults(Credential, {
     code: 'CREDENTIAL_MALFORMED',
     make: () => presenting({ expiresAt: Date.now() }),
   },
-  'writing to what the one before it holds': {
+  'writing to the credential before it': {
     code: 'HELD_CHANGED',
     make: () =>
       providing({
@@ -36,7 +36,7 @@ findsFaults(Credential, {
           held && Object.assign(held, { value: `${held.value}!` }),
       }),
   },
-  'an answer to a refusal that is a text': {
+  'a `renew` that returns a text': {
     code: 'RENEW_MALFORMED',
     make: () => providing({ renew: () => 'yes' }),
   },

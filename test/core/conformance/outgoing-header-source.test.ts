@@ -17,8 +17,8 @@ findsFaults(HeaderSource, {
     code: 'HEADERS_THROW',
     make: () => providing(['x-a'], (request) => [['x-a', Object(request.identity).subject.toString()]]),
   },
-  'a source that answers an object': { code: 'HEADERS_THROW', make: () => providing(['x-a'], () => ({})) },
-  'a header that is not named': {
+  'a source that returns an object': { code: 'HEADERS_THROW', make: () => providing(['x-a'], () => ({})) },
+  'a header that is not in `names`': {
     code: 'HEADERS_UNDECLARED',
     make: () => providing([], () => [['x-a', 'b']]),
   },

@@ -32,11 +32,11 @@ findsFaults(Tunnel, {
     code: 'ABORT_IGNORED',
     make: () => providing({ open: (local: URL) => opening()(local, new AbortController().signal) }),
   },
-  'a URL that is none': {
+  'a URL that cannot be parsed': {
     code: 'TUNNEL_MALFORMED',
     make: () => providing({ open: opening({ url: 'a.example' }) }),
   },
-  'an end that is never told': {
+  'a loss that is never reported': {
     code: 'TUNNEL_MALFORMED',
     make: () => providing({ open: opening({ lost: new Promise(() => {}) }) }),
   },

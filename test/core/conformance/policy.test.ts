@@ -38,7 +38,7 @@ const judging = (judge: (question: PolicyQuestion) => unknown, isShown = true): 
 })
 
 findsFaults(Policy, {
-  'a policy that answers a boolean': {
+  'a policy that returns a boolean': {
     code: 'POLICY_MALFORMED',
     make: () => judging(({ subject }) => (subject === undefined ? true : ALLOWED)),
   },
@@ -46,19 +46,19 @@ findsFaults(Policy, {
     code: 'POLICY_MALFORMED',
     make: () => judging(() => ({ allowed: false }), false),
   },
-  'a policy that answers every other time': {
+  'a policy that allows every other time': {
     code: 'POLICY_UNSTABLE',
     make: () => {
       let count = 0
       return judging(({ subject }) => (subject === undefined && count++ % 2 === 0 ? DENIED : ALLOWED))
     },
   },
-  'a policy that shows what it denies': { code: 'POLICY_LISTS', make: () => judging(() => DENIED) },
-  'a policy that hides what only lacks a scope': {
+  'a policy that shows items that it denies': { code: 'POLICY_LISTS', make: () => judging(() => DENIED) },
+  'a policy that hides items that only lack a scope': {
     code: 'POLICY_LISTS',
     make: () => judging(() => ({ ...DENIED, scopes: ['a'] }), false),
   },
-  'a policy that shows too few': {
+  'a policy that returns too few booleans': {
     code: 'POLICY_LISTS',
     make: () => ({ judge: () => ALLOWED, shows: () => [true] }),
   },

@@ -7,7 +7,7 @@ import { providing } from '#kit/plugin.js'
 
 const stateOf = ({ state }: { readonly state: string }): string => state
 
-test('each requirement has a result, and what is wrong says what to do', async (t) => {
+test('each requirement has a result, and each failure has advice', async (t) => {
   const results = await resultsFor(t, Guard, () => {
     throw new TypeError('not yet')
   })
@@ -18,7 +18,7 @@ test('each requirement has a result, and what is wrong says what to do', async (
   assert.match(first?.requirement.advice ?? '', /Refusal/)
 })
 
-test('what a guard of the list refuses reaches the plugin under test all the same', async (t) => {
+test('a request that a guard of the list refuses still reaches the plugin under test', async (t) => {
   const seen = new Set<string>()
   const refusing = definePlugin({
     name: 'refusing',
@@ -63,7 +63,7 @@ test('a promise that does not settle fails as HANGS, and the next requirement ru
   )
 })
 
-test('every provider of a capability is tested, and a capability without a suite is passed over', async (t) => {
+test('every provider of a capability is tested, and a capability without a suite is skipped', async (t) => {
   const Unknown = many<string>('of somebody')
   const several = definePlugin({
     name: 'several',

@@ -82,7 +82,7 @@ findsFaults(SecretStore, {
     make: () => ({ name: 's', get: (name: string) => (name === 'key' ? 'value\n' : undefined) }),
     fixtures: { secret: { name: 'key', value: 'value' } },
   },
-  'a deletion that says nothing': {
+  'a deletion that returns nothing': {
     code: 'KEEPING_BROKEN',
     make: () =>
       storing((held) => ({
@@ -98,7 +98,7 @@ findsFaults(SecretStore, {
     code: 'SECRET_WATCH_BROKEN',
     make: () => storing(() => ({ watch: () => undefined })),
   },
-  'a watch that tells nothing': {
+  'a watch that is never called': {
     code: 'SECRET_WATCH_BROKEN',
     make: () => storing(() => ({ watch: () => () => {} })),
   },

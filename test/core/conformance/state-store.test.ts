@@ -81,7 +81,7 @@ findsFaults(StateStore, {
     code: 'STATE_EXPIRED',
     make: () => storing((held) => ({ set: async (key: string, value: string) => void held.set(key, value) })),
   },
-  'values that expire when those that they replaced would have': {
+  'values that keep the expiry of the values that they replaced': {
     code: 'STATE_EXPIRED',
     make: () =>
       storing((_held, set) => {
@@ -111,7 +111,7 @@ findsFaults(StateStore, {
     code: 'LOCK_BROKEN',
     make: () => storing(() => ({ locked: (_key: string, work: () => Promise<unknown>) => work() })),
   },
-  'a lock that answers nothing': {
+  'a lock that drops the result of the work': {
     code: 'LOCK_BROKEN',
     make: () =>
       storing(() => {

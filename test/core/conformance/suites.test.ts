@@ -13,7 +13,7 @@ test('there is one suite for each capability', () => {
   assert.equal(named.length, readdirSync(join(root, 'contract/capabilities')).length)
 })
 
-test('the codes of a suite differ, and each requirement says what is required and what to do', () => {
+test('the codes of a suite differ, and each requirement has a statement and advice', () => {
   for (const { capability, requirements } of conformanceSuites) {
     const codes = requirements.map(({ code }) => code)
     assert.equal(new Set(codes).size, codes.length, capability.name)
@@ -25,6 +25,6 @@ test('the codes of a suite differ, and each requirement says what is required an
   }
 })
 
-test('what ends its provider runs last', () => {
+test('a requirement that ends its provider runs last', () => {
   assert.equal(conformanceSuites.at(-1)?.capability.name, 'background task')
 })

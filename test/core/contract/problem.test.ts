@@ -13,19 +13,19 @@ test('a problem is one line, with the nearest known name', () => {
   )
 })
 
-test('a name that is near no known one is reported with all known names', () => {
+test('an unknown name that resembles no known name is reported with all known names', () => {
   assert.deepEqual(unknownName('unknown', 'zzzzzz', known), {
     message: `unknown; known here: ${known.join(', ')}`,
   })
   assert.deepEqual(unknownName('unknown', 'zzzzzz', []), { message: 'unknown' })
 })
 
-test('the beginning of a name finds the shortest name that begins with it', () => {
+test('the beginning of a name suggests the shortest name that begins with it', () => {
   assert.equal(nearest('aud', ['audience-of-somebody', 'audience-of']), 'audience-of')
   assert.equal(nearest('au', ['audience-of']), undefined)
 })
 
-test('a known name is nearest to itself, and a suggestion is always a known name', () => {
+test('a known name is nearest to itself, and each suggestion is a known name', () => {
   fc.assert(
     fc.property(
       fc.string(),

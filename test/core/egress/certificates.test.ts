@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createFetcher } from 'sallyport/toolkit'
 import { capturedLog, eventually } from '#kit/captured-log.js'
-import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, resolveToLoopback } from '#kit/egress.js'
 import { folder } from '#kit/folder.js'
 import { authority, tlsListening } from '#kit/tls.js'
 
-const here = { allowPrivate: true, resolve: hereForAll }
+const here = { allowPrivate: true, resolve: resolveToLoopback }
 
 test('a provider with a private CA is reached when that CA is configured', async (t) => {
   const ours = authority(t)

@@ -8,7 +8,7 @@ import { authority, tlsListening } from '#kit/tls.js'
 
 const here = { allowPrivate: true }
 
-test('close ends requests in flight, leaves no socket open, and later requests fail', async (t) => {
+test('`close` ends requests in flight and leaves no socket open, and later requests fail', async (t) => {
   const hole = await tcpListening(t)
   const origin = await listening(t, (_request, response) => response.end('kept alive'))
   const fetcher = fetching(t, { ...here, timeout: 60_000 })

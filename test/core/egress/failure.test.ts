@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Resolve } from 'sallyport/toolkit'
-import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, resolveToLoopback } from '#kit/egress.js'
 import { freePort } from '#kit/free-port.js'
 import { listening } from '#kit/listening.js'
 import { authority, tlsListening } from '#kit/tls.js'
@@ -16,7 +16,7 @@ test('a name that does not resolve and a port where nothing listens have their o
   )
   const here = fetching(t, {
     allowPrivate: true,
-    resolve: hereForAll,
+    resolve: resolveToLoopback,
     caFile: ours.file,
   })
 
@@ -29,7 +29,7 @@ test('a name that does not resolve and a port where nothing listens have their o
   await failsWith('EGRESS_RESET', here.fetch(`https://provider.test:${port}/`))
 })
 
-const here = { allowPrivate: true, resolve: hereForAll }
+const here = { allowPrivate: true, resolve: resolveToLoopback }
 
 test('an unknown authority is a TLS error that names the setting, without the path and query', async (t) => {
   const ours = authority(t)

@@ -5,17 +5,17 @@ import { type TestContext, test } from 'node:test'
 import type { GatewayError } from 'sallyport'
 import { createFetcher } from 'sallyport/toolkit'
 import { capturedLog, eventually } from '#kit/captured-log.js'
-import { fetching, hereForAll } from '#kit/egress.js'
+import { fetching, resolveToLoopback } from '#kit/egress.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 
 const here = {
   allowPrivate: true,
   allowInsecureHttp: true,
-  resolve: hereForAll,
+  resolve: resolveToLoopback,
 }
 
-test('T11: a token file goes to the origins and URLs that are named, whole, and to no other', async (t) => {
+test('T11: the token goes to the named origins and URLs, compared whole, and to no other', async (t) => {
   const file = tokenFile(t, 'mine\n')
   const echo = await echoing(t)
   const other = await echoing(t)
@@ -93,7 +93,7 @@ test('a token file that changes to an invalid token is ignored, and that is logg
 
   writeFileSync(file, 'canary one\ncanary two\n')
 
-  await eventually(() => lines.find((line) => line.includes('its last content is kept')))
+  await eventually(() => lines.find((line) => line.includes('keeps its last valid content')))
   assert.equal(await (await fetch(echo)).text(), 'Bearer first')
   assert.doesNotMatch(lines.join(), /canary/)
 })
@@ -107,13 +107,13 @@ test('a token file that is missing or empty fails when the fetcher is made', (t)
   assert.throws(() => createFetcher({ bearer: { file: tokenFile(t, '\n'), to } }), { code: 'SECRET_EMPTY' })
 })
 
-test('a token file that everybody may read causes a warning', (t) => {
+test('a token file that every user may read causes a warning', (t) => {
   const { log, lines } = capturedLog()
 
   fetching(t, { bearer: { file: tokenFile(t, 'mine', 0o644), to: [] }, log })
   fetching(t, { bearer: { file: tokenFile(t, 'mine', 0o640), to: [] }, log })
 
-  assert.equal(lines.filter((line) => line.includes('readable by everybody')).length, 1)
+  assert.equal(lines.filter((line) => line.includes('can read a secret file')).length, 1)
 })
 
 function tokenFile(t: TestContext, content: string, mode = 0o600): string {

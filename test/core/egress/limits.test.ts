@@ -55,7 +55,7 @@ test('RS-23 T16: a body over the limit is not read to its end', async (t) => {
   assert.ok(sent < 10 * MiB)
 })
 
-test('of a body that is discarded a limited part is read, and the rest of it is no failure', async (t) => {
+test('the fetcher reads a limited part of a discarded body, and the rest causes no failure', async (t) => {
   let sent = 0
   const origin = await listening(t, ({ url }, response) => {
     const more = () => {
@@ -78,7 +78,7 @@ test('of a body that is discarded a limited part is read, and the rest of it is 
   assert.ok(sent < 10 * MiB)
 })
 
-test('T16: the size of a body is that after decoding, also for a decompression bomb', async (t) => {
+test('T16: the size of a body counts after decoding, also for a decompression bomb', async (t) => {
   const bombs = {
     gzip: gzipSync(Buffer.alloc(50 * MiB)),
     br: brotliCompressSync(Buffer.alloc(50 * MiB)),
@@ -93,7 +93,7 @@ test('T16: the size of a body is that after decoding, also for a decompression b
   await failsWith('EGRESS_TOO_LARGE', fetch(`${origin}/br`))
 })
 
-test('a compressed response is decoded, and its headers say so', async (t) => {
+test('a compressed response is decoded, and its headers do not name the encoding', async (t) => {
   const origin = await listening(t, (_request, response) => {
     response
       .writeHead(200, {
@@ -110,7 +110,7 @@ test('a compressed response is decoded, and its headers say so', async (t) => {
   assert.equal(response.headers.get('content-type'), 'application/json')
 })
 
-test('T16: endless headers are too large, and what is not HTTP is malformed', async (t) => {
+test('T16: endless headers are too large, and a response that is not HTTP is malformed', async (t) => {
   const huge = await listening(t, (_request, response) =>
     response.writeHead(401, { 'www-authenticate': 'x'.repeat(40_000) }).end(),
   )

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { createFetcher } from 'sallyport/toolkit'
 import { connectProxy } from '#kit/connect-proxy.js'
-import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, resolveToLoopback } from '#kit/egress.js'
 import { freePort } from '#kit/free-port.js'
 import { listening } from '#kit/listening.js'
 import { authority, tlsListening } from '#kit/tls.js'
@@ -58,7 +58,7 @@ test('a star in NO_PROXY excludes every host', async (t) => {
   assert.deepEqual(proxy.asked, [])
 })
 
-test('NO_PROXY excludes a host however it and the URL are written', async (t) => {
+test('NO_PROXY excludes a host in every spelling of the host and the URL', async (t) => {
   const proxy = await connectProxy(t, { to: await freePort() })
   const noProxy = 'a.Test.,.svc.cluster.local,bücher.test,FD00:0:0:0:0:0:0:1,[fd00:0:0::2]:8443'
   const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
@@ -102,7 +102,7 @@ test('an empty proxy variable counts as unset, and a proxy may be written withou
   const port = await tlsListening(t, ours.issue(['provider.test']), (_request, response) => response.end())
   const proxy = await connectProxy(t, { to: port })
   const bare = proxy.url.replace('http://', '')
-  const here = { allowPrivate: true, resolve: hereForAll, caFile: ours.file }
+  const here = { allowPrivate: true, resolve: resolveToLoopback, caFile: ours.file }
 
   await fetching(t, {
     ...here,

@@ -26,7 +26,7 @@ async function saying(t: TestContext, bytes: string) {
   return `http://127.0.0.1:${port}`
 }
 
-test('bytes that follow the response to CONNECT at once are not lost', async (t) => {
+test('bytes right after the response to CONNECT are not lost', async (t) => {
   const proxy = await saying(t, 'HTTP/1.1 200 OK\r\nVia: 1.1 x\r\n\r\nfirst words')
   const [error, socket] = await opening(t, proxy).result
   assert.equal(error, null)
@@ -78,7 +78,7 @@ test('T16: an endless header section and an endless body are cut off, and the co
   await eventually(() => (silent.open + mute.open + brief.open === 0 ? true : undefined))
 })
 
-test('cancel and close leave no connection, whatever it was waiting for', async (t) => {
+test('`cancel` and `close` leave no connection, at every step of an attempt', async (t) => {
   const silent = await tcpListening(t)
   const proxy = `http://127.0.0.1:${silent.port}`
   const through = (await connectProxy(t, { to: silent.port })).url

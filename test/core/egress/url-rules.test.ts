@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, resolveToLoopback } from '#kit/egress.js'
 import { listening } from '#kit/listening.js'
 
-test('RS-23: plain http is for loopback only, unless the operator allows it, and then there is a warning', async (t) => {
+test('RS-23: plain http reaches only loopback, unless the operator allows it, which logs a warning', async (t) => {
   const origin = await listening(t, (_request, response) => response.end('plain'))
   const named = origin.replace('127.0.0.1', 'provider.test')
   const warnings: unknown[] = []
@@ -11,11 +11,11 @@ test('RS-23: plain http is for loopback only, unless the operator allows it, and
     info() {},
     warn: (...line: readonly unknown[]) => void warnings.push(line),
   }
-  const strict = fetching(t, { allowPrivate: true, resolve: hereForAll, log })
+  const strict = fetching(t, { allowPrivate: true, resolve: resolveToLoopback, log })
   const lax = fetching(t, {
     allowPrivate: true,
     allowInsecureHttp: true,
-    resolve: hereForAll,
+    resolve: resolveToLoopback,
     log,
   })
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { booted, serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { BASE, fileRegistry, server } from '../../plugins/registry/registry.js'
 
 const faulty = plugin('faulty', ({ http }) => {
@@ -54,17 +54,17 @@ test("the gateway's own responses are nosniff", async (t) => {
     [403, internal, request('/health').replace('127.0.0.1', 'elsewhere.example.com')],
   ]
   for (const [status, origin, bytes] of asked) {
-    const answer = await spoken(origin, bytes)
+    const answer = await sendRaw(origin, bytes)
     assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `), bytes.slice(0, 200))
     assert.match(answer, NOSNIFF, bytes.slice(0, 200))
   }
 
-  const passed = await spoken(main, request('/open/x'))
+  const passed = await sendRaw(main, request('/open/x'))
   assert.match(passed, /^HTTP\/1.1 200 [\s\S]*<script>$/)
   assert.doesNotMatch(passed, NOSNIFF)
 })
 
-test('responses of the registry are nosniff, and that of a port with too many connections', async (t) => {
+test('responses of the registry are nosniff, and so is the one of a port with too many connections', async (t) => {
   const app = await booted(t, fileRegistry(t, [server('a.example/one', '1.0.0')]).list)
   for (const url of [BASE, `${BASE}/a.example%2Fone/versions/latest`, `${BASE}?limit=x`, '/openapi.json']) {
     const { headers } = await app.inject(url)
@@ -75,7 +75,7 @@ test('responses of the registry are nosniff, and that of a port with too many co
   const { main = '' } = (await serving(t, [full])).addresses
   const holder = dial(main)
   await once(holder, 'connect')
-  const answer = await spoken(main, request('/'))
+  const answer = await sendRaw(main, request('/'))
   assert.match(answer, /^HTTP\/1.1 503 /)
   assert.match(answer, NOSNIFF)
   holder.destroy()

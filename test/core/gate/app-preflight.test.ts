@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { booted } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
 
-test('a preflight passes a route of its path that takes none, to one that takes preflights of any path', async (t) => {
+test('a preflight skips a route of its path that takes none, and reaches one for preflights of any path', async (t) => {
   const routes = plugin('routes', ({ http }) => {
     const config = { public: true }
     http.route({

@@ -5,7 +5,7 @@ import { Guard, type Judgement, type List, type PolicyQuestion } from 'sallyport
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
 import { listen, mcpPlugin, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
 type App = Awaited<ReturnType<typeof booted>>
@@ -25,7 +25,7 @@ const denial = (scopes?: readonly string[]): Judgement => ({
 const denies = (name: string, scopes?: readonly string[]) => (question: PolicyQuestion) =>
   nameOf(question) === name ? denial(scopes) : ALLOWED
 
-test('every policy is asked about each call and each thing that it names, after authentication', async (t) => {
+test('after authentication every policy judges each call and each subject of it', async (t) => {
   const asked: unknown[] = []
   const note = (of: string) => (question: PolicyQuestion) => {
     asked.push([of, question.identity?.subject, question.call.kind, question.call.method, nameOf(question)])
@@ -59,7 +59,7 @@ for (const [how, settle] of [
   ['at once', (judgement: Judgement) => judgement],
   ['later', async (judgement: Judgement) => judgement],
 ] as const) {
-  test(`what one policy denies is 403, answered ${how}, and the log has the rule`, async (t) => {
+  test(`a call that one policy denies is 403, if the policy answers ${how}, and the log has the rule`, async (t) => {
     const { log, lines } = recordedLog()
     const judge = denies('secret')
     const app = await booted(
@@ -85,7 +85,7 @@ for (const [how, settle] of [
   })
 }
 
-test('a caller is sent for scopes when nothing but these is missing, and for all of them at once', async (t) => {
+test('the challenge names all missing scopes at once, if nothing else is missing', async (t) => {
   const app = await booted(
     t,
     list(
@@ -125,7 +125,7 @@ test('a caller is sent for scopes when nothing but these is missing, and for all
   assert.equal(await scopesFor('hard', 'a'), undefined)
 })
 
-test('also a list without a challenge of its own names the scopes', async (t) => {
+test('a list without a challenge plugin names the missing scopes too', async (t) => {
   const app = await booted(t, list(policy(() => denial(['tools:delete']))))
   const { headers } = await call(app, toolCall('a'))
   assert.equal(headers['www-authenticate'], 'Bearer error="insufficient_scope", scope="tools:delete"')
@@ -135,8 +135,8 @@ for (const [what, judge] of Object.entries({
   'throws an error': () => {
     throw new Error('no')
   },
-  'rejects with one': () => Promise.reject(new Error('no')),
-  'answers nothing': () => undefined as never,
+  'rejects with an error': () => Promise.reject(new Error('no')),
+  'answers undefined': () => undefined as never,
   'answers true': () => true as never,
   'answers later with no judgement': async () => ({ allowed: 'true' }) as never,
   'gives no reason': () => ({ allowed: false }) as never,
@@ -145,7 +145,7 @@ for (const [what, judge] of Object.entries({
   'names an empty scope': () => denial(['']),
   'never answers': () => new Promise<Judgement>(() => {}),
 } satisfies Record<string, () => Judgement | Promise<Judgement>>)) {
-  test(`a policy that ${what} lets nothing through`, async (t) => {
+  test(`a policy that ${what} admits no call`, async (t) => {
     const app = await booted(
       t,
       list(
@@ -164,7 +164,7 @@ for (const [how, settle] of [
   ['at once', (judgement: Judgement) => judgement],
   ['later', async (judgement: Judgement) => judgement],
 ] as const) {
-  test(`a thousand questions to a slow policy that answers ${how} hold nobody else, and end at the deadline`, async (t) => {
+  test(`a thousand questions to a slow policy that answers ${how} block no other request, and end at the deadline`, async (t) => {
     let asked = 0
     let others = 0
     const slow = () => {
@@ -189,7 +189,7 @@ for (const [how, settle] of [
   })
 }
 
-test('public paths are judged too, and nobody is known there', async (t) => {
+test('policies judge calls on public paths too, without an identity', async (t) => {
   const identities: unknown[] = []
   const judge = (question: PolicyQuestion): Judgement => {
     identities.push(question.identity)
@@ -205,7 +205,7 @@ test('public paths are judged too, and nobody is known there', async (t) => {
   assert.deepEqual([await post('a'), await post('secret'), identities], [200, 403, [undefined, undefined]])
 })
 
-test('what is no message passes without a body, and what nobody can judge does not', async (t) => {
+test('a request without a message passes if it has no body, and one that policies cannot judge is refused', async (t) => {
   const app = await booted(t, list(policy(() => denial())))
   const ask = async (method: string, payload?: string, url = '/mcp') => {
     const headers = {
@@ -235,7 +235,7 @@ test('what is no message passes without a body, and what nobody can judge does n
   )
 })
 
-test('the policies of outer scopes count, and an inner scope has its own besides', async (t) => {
+test('the policies of outer scopes apply in an inner scope, and its own besides', async (t) => {
   const app = await booted(t, [
     { scope: '/inner', plugins: [mcpRoute, policy(denies('inner'), 'inner')] },
     ...list(policy(denies('outer'), 'outer')),
@@ -252,7 +252,7 @@ test('the policies of outer scopes count, and an inner scope has its own besides
   assert.deepEqual([await status('/mcp', 'inner'), await status('/mcp', 'outer')], [200, 403])
 })
 
-test('nothing is read of a caller whom a guard, authentication or the limiter refuses', async (t) => {
+test('no body is read of a request that a guard, an authenticator or the limiter refuses', async (t) => {
   const refuses = providing('refuses', Guard, ({ headers }) => {
     if (headers['x-guarded'] !== undefined) throw new Error('no')
   })
@@ -287,13 +287,13 @@ test('nothing is read of a caller whom a guard, authentication or the limiter re
   assert.equal(await first(head('Authorization: Bearer bob')), '429')
 })
 
-test('a body that never ends is 408 where the route reads none itself', async (t) => {
+test('a body that never ends is 408 on a route that reads no body itself', async (t) => {
   const { addresses } = await serving(
     t,
     [listen, { use: 'auth/anonymous' }, mcpRoute, policy(() => ALLOWED)],
     { bodyDeadline: 50 },
   )
-  const answer = await spoken(
+  const answer = await sendRaw(
     addresses.main ?? '',
     'POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
   )

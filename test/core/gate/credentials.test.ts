@@ -3,10 +3,10 @@ import { hash } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator, type Credentials, definePlugin } from 'sallyport'
-import { gateOf, issuing } from 'sallyport/testing'
+import { gatewayWith, issuing } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { listen } from '#kit/plugin.js'
-import { asked, spoken } from '#kit/raw.js'
+import { requestRaw, sendRaw } from '#kit/raw.js'
 import { runs } from '#kit/runs.js'
 
 /** Accepts every request and responds with its credentials. */
@@ -51,7 +51,7 @@ test('the credentials of a request do not depend on earlier requests of its conn
         const last = index === sent.length - 1 ? 'Connection: close\r\n' : ''
         return `GET / HTTP/1.1\r\nHost: a\r\n${lines}${last}\r\n`
       })
-      const answers = (await spoken(main, requests.join(''))).match(/<.*>/g)
+      const answers = (await sendRaw(main, requests.join(''))).match(/<.*>/g)
       assert.deepEqual(
         answers,
         sent.map(([, presented]) => presented),
@@ -63,7 +63,7 @@ test('the credentials of a request do not depend on earlier requests of its conn
 
 async function gateway(t: TestContext) {
   const issuer = await issuing(t)
-  const { running } = await gateOf(t, [{ use: 'auth/jwt', with: issuer.provider }])
+  const { running } = await gatewayWith(t, [{ use: 'auth/jwt', with: issuer.provider }])
   return { main: running.addresses.main ?? '', token: await issuer.jwt() }
 }
 
@@ -79,8 +79,8 @@ test('RS-06: a token in a query or a form is ignored', async (t) => {
     '',
     form,
   ]
-  assert.equal((await asked(main, `GET /closed?access_token=${token}`)).status, 401)
-  assert.match(await spoken(main, inForm.join('\r\n')), /^HTTP\/1.1 401 /)
+  assert.equal((await requestRaw(main, `GET /closed?access_token=${token}`)).status, 401)
+  assert.match(await sendRaw(main, inForm.join('\r\n')), /^HTTP\/1.1 401 /)
 })
 
 test('RS-07: two Authorization headers are refused, also when both are the same good token', async (t) => {
@@ -93,8 +93,8 @@ test('RS-07: two Authorization headers are refused, also when both are the same 
     [`Authorization: Bearer ${token}, Bearer ${token}`],
     [`Authorization: Bearer\r\n ${token}`],
   ]) {
-    const { status } = await asked(main, 'GET /closed', ['Host: gateway', ...headers])
+    const { status } = await requestRaw(main, 'GET /closed', ['Host: gateway', ...headers])
     assert.ok([400, 401].includes(status), String(status))
   }
-  assert.equal((await asked(main, 'GET /closed', ['Host: gateway', good])).status, 200)
+  assert.equal((await requestRaw(main, 'GET /closed', ['Host: gateway', good])).status, 200)
 })

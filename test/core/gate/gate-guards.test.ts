@@ -12,7 +12,7 @@ for (const [how, guard] of [
   ['throws', slip],
   ['rejects', () => Promise.reject(new TypeError('a bug'))],
 ] as const) {
-  test(`a guard that ${how} for a fault of its own is told as its plugin, and lets nobody in`, async (t) => {
+  test(`a guard that ${how} by a fault of its own is reported as its plugin, and admits no request`, async (t) => {
     const { log, lines } = recordedLog()
     const list = [{ use: 'auth/anonymous' }, providing('my-guard', Guard, guard), closed]
     const app = await booted(t, list, { log })
@@ -27,7 +27,7 @@ for (const [how, guard] of [
   })
 }
 
-test('a guard that never answers is a plugin that failed', async (t) => {
+test('a guard that never answers is reported as a plugin that failed', async (t) => {
   const waits = providing('waits', Guard, () => new Promise<void>(() => {}))
   const app = await booted(t, [{ use: 'auth/anonymous' }, waits, closed], { gateDeadline: 50 })
   assert.equal(JSON.parse((await app.inject('/')).body).error, 'plugin_failed')

@@ -7,7 +7,7 @@ import type { List } from 'sallyport'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
 import { issuing, serving } from 'sallyport/testing'
 import { listen, plugin } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 import { runs } from '#kit/runs.js'
 
 interface Entered {
@@ -195,7 +195,7 @@ test('RS-35 T17: no handler that needs a token runs without one, whatever the re
     fc.asyncProperty(method, target, fc.constantFrom(...nothing), async (verb, line, headers) => {
       if (/\s/.test(line) || line === '') return
       const before = entered.length
-      await asked(main, `${verb} ${line}`, headers)
+      await requestRaw(main, `${verb} ${line}`, headers)
       for (const each of entered.slice(before)) assert.ok(each.open && !each.verified, JSON.stringify(each))
     }),
     {
@@ -214,13 +214,14 @@ test('RS-35 T17: no handler that needs a token runs without one, whatever the re
   // Otherwise a gateway that refuses everything would pass too.
   assert.ok(entered.length > 0, 'no open handler ever ran')
   entered.length = 0
-  for (const known of knownPaths) await asked(main, `GET ${known}`, [host])
+  for (const known of knownPaths) await requestRaw(main, `GET ${known}`, [host])
   assert.deepEqual(
     entered.map(({ route }) => route),
     ['servers', 'registry', 'files', 'openapi'],
   )
   entered.length = 0
-  for (const known of knownPaths) await asked(main, `GET ${known}`, [host, `Authorization: Bearer ${token}`])
+  for (const known of knownPaths)
+    await requestRaw(main, `GET ${known}`, [host, `Authorization: Bearer ${token}`])
   assert.equal(entered.length, knownPaths.length)
 })
 
@@ -240,10 +241,10 @@ test('more than one Host is refused on public routes too (RFC 9112, 3.2)', async
   const { main, entered } = await gateway(t)
 
   for (const second of ['Host: gateway', 'HOST: evil']) {
-    const { status, body } = await asked(main, 'GET /registry/public', ['Host: gateway', second])
+    const { status, body } = await requestRaw(main, 'GET /registry/public', ['Host: gateway', second])
     assert.equal(status, 400)
     assert.equal((JSON.parse(body) as { error: string }).error, 'host_repeated')
   }
   assert.deepEqual(entered, [])
-  assert.equal((await asked(main, 'GET /registry/public')).status, 200)
+  assert.equal((await requestRaw(main, 'GET /registry/public')).status, 200)
 })

@@ -44,7 +44,7 @@ const routes = plugin('routes', ({ http }) => {
 
 const list = [{ use: sessions }, authenticator, routes]
 
-test('a session opens the routes that ask for it, to GET and HEAD, and only without Authorization', async (t) => {
+test('a session admits GET and HEAD to routes that accept sessions, and only without Authorization', async (t) => {
   const app = await booted(t, list)
   const status = async (
     method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'PATCH',
@@ -70,7 +70,7 @@ test('a session opens the routes that ask for it, to GET and HEAD, and only with
   assert.equal((await app.inject('/session')).statusCode, 401)
 })
 
-test('a public route that asks for it knows who is there, and admits everybody all the same', async (t) => {
+test('a public route that accepts sessions gets the identity of one, and admits every request all the same', async (t) => {
   const app = await booted(t, list)
   const body = async (url: string, session: string) =>
     (await app.inject({ url, headers: { 'x-session': session } })).body

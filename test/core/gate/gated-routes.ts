@@ -8,7 +8,7 @@ export const routes = plugin('routes', ({ http }) => {
   http.get('/things/:name/parts', () => 'parts')
 })
 
-/** Lets in whoever has the token `good`. */
+/** Admits requests with the token `good`. */
 export const onlyGood = providing('only-good', Authenticator, {
   provider: 'good',
   authenticate: ({ credentials }) =>
@@ -17,7 +17,7 @@ export const onlyGood = providing('only-good', Authenticator, {
       : { rejection: { kind: 'invalid', cause: 'signature' } },
 })
 
-/** Refuses whoever sends `X-Refused`. */
+/** Refuses requests with `X-Refused`. */
 export const refusing = providing('refusing', Guard, ({ headers }) => {
   if (headers['x-refused'] !== undefined) throw new Refusal(403, 'REFUSED', 'not you')
 })

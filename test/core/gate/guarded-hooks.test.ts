@@ -22,7 +22,7 @@ const throwing = {
 }
 
 for (const [how, hook] of Object.entries(throwing)) {
-  test(`an onSend hook that fails by ${how} is logged, and the caller learns no reason`, async (t) => {
+  test(`an onSend hook that fails by ${how} is logged, and the response has no reason`, async (t) => {
     const { log, lines } = recordedLog()
     const { addresses } = await serving(
       t,
@@ -57,7 +57,7 @@ test('an onSend hook may change the payload, in each of its forms', async (t) =>
   assert.equal(await (await fetch(`${addresses.main}/`)).text(), 'zero one two')
 })
 
-test('an onClose hook that fails keeps no other from running', async (t) => {
+test('after an onClose hook that fails the others still run', async (t) => {
   const { log, lines } = recordedLog()
   const closed: string[] = []
   const running = await serving(

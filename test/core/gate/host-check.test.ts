@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 
 const open = plugin('open', ({ http, internal }) => {
   http.get('/*', { config: { public: true } }, () => 'here')
@@ -24,19 +24,19 @@ test('a host that is no name and no address is refused on each port, wherever it
       ...['localhost:80:80', 'localhost:x', '[::1', '::1', 'http://localhost', 'localhost?a', 'localhost#a'],
       ...['localhost\\x', 'lo\xe4', '*', ':80', 'a%00b', 'localhost:123456'],
     ]) {
-      const { status, body } = await asked(origin, 'GET /', [`Host: ${host}`])
+      const { status, body } = await requestRaw(origin, 'GET /', [`Host: ${host}`])
       assert.deepEqual([status, JSON.parse(body).error], [400, 'host_invalid'], host)
     }
     for (const host of ['localhost', 'localhost:8080', '127.0.0.1:1', '[::1]:8080', '[::1]', 'localhost:'])
-      assert.equal((await asked(origin, 'GET /', [`Host: ${host}`])).status, 200, host)
+      assert.equal((await requestRaw(origin, 'GET /', [`Host: ${host}`])).status, 200, host)
   }
 })
 
-test('so is the host of an absolute request target', async (t) => {
+test('an absolute request target with an invalid host is refused', async (t) => {
   const { addresses } = await serving(t, list)
   const main = addresses.main ?? ''
   const host = ['Host: gateway']
   for (const target of ['http://me@gateway/', 'http://a,b/', 'http:///x'])
-    assert.equal((await asked(main, `GET ${target}`, host)).status, 400, target)
-  assert.equal((await asked(main, 'GET http://gateway/x', host)).status, 200)
+    assert.equal((await requestRaw(main, `GET ${target}`, host)).status, 400, target)
+  assert.equal((await requestRaw(main, 'GET http://gateway/x', host)).status, 200)
 })

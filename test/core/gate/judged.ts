@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Entry, type Judgement, Policy, type PolicyQuestion } from 'sallyport'
 import { mcpPlugin, providing } from '#kit/plugin.js'
 
-/** A route to no MCP server at all: it tells what the message was, as the target would be told. */
+/** A route without an MCP server behind it: it returns the message that the target would get. */
 export const mcpRoute = mcpPlugin('mcp-route', ({ http }, passage) => {
   const read = async (request: FastifyRequest): Promise<void> => void (await request.message())
   http.all('/mcp', { config: { mcp: true }, onRequest: read }, async (request, reply) => {

@@ -28,7 +28,7 @@ function counted(answer: Take = () => 0): {
   return { list: [routes, limiting(take), corp()], keys }
 }
 
-test('what was let in counts by caller and address, what lacked credentials by address alone', async (t) => {
+test('admitted requests count by caller and address, requests without credentials by address alone', async (t) => {
   const { list, keys } = counted()
   const app = await booted(t, list)
 
@@ -49,7 +49,7 @@ test('what was let in counts by caller and address, what lacked credentials by a
   ])
 })
 
-test('what a guard refuses counts for nobody', async (t) => {
+test('requests that a guard refuses do not count', async (t) => {
   const { list, keys } = counted()
   const closed = providing('closed', Guard, () => {
     throw new Refusal(403, 'CLOSED', 'come back in the morning')
@@ -77,19 +77,19 @@ for (const [how, answer] of [
   ['at once', () => 1_001],
   ['later', async () => 1_001],
 ] as const) {
-  test(`over the limit is 429 with whole seconds to wait, answered ${how}`, async (t) => {
+  test(`a request over the limit is 429 with whole seconds to wait, if the limiter answers ${how}`, async (t) => {
     const { list } = counted(answer)
     const app = await booted(t, list)
 
     const { statusCode, headers, body } = await app.inject(withToken('alice'))
     assert.deepEqual([statusCode, headers['retry-after'], headers['cache-control']], [429, '2', 'no-store'])
     assert.equal(JSON.parse(body).error, 'too_many_requests')
-    // Guesses at tokens count too, and hear of the limit and not of their token.
+    // Guesses at tokens count too, and get 429 instead of the verdict on the token.
     assert.equal((await app.inject('/closed')).statusCode, 429)
   })
 }
 
-test('the log says which limit a request was over, and the caller learns nothing of it', async (t) => {
+test('the log names the limit that a request exceeded, and the response does not', async (t) => {
   const { list } = counted(() => ({ wait: 1_001, limit: 'limits[7]' }))
   const { log, lines } = recordedLog()
   const app = await booted(t, list, { log })
@@ -102,7 +102,7 @@ test('the log says which limit a request was over, and the caller learns nothing
   ])
 })
 
-test('what could never be let in has no time to wait', async (t) => {
+test('a request that could never be admitted has no Retry-After', async (t) => {
   const { list } = counted(() => Number.POSITIVE_INFINITY)
   const { statusCode, headers } = await (await booted(t, list)).inject(withToken('alice'))
   assert.deepEqual([statusCode, headers['retry-after']], [429, undefined])
@@ -112,14 +112,14 @@ for (const [what, answer] of Object.entries({
   'throws an error': () => {
     throw new Error('no')
   },
-  'rejects with one': () => Promise.reject(new Error('no')),
+  'rejects with an error': () => Promise.reject(new Error('no')),
   'answers something else': () => true as never,
   'answers no number': async () => Number.NaN,
   'answers no limit': () => ({ wait: 1_000, limit: 7 as never }),
   'answers a limit without a wait': () => ({ wait: 0, limit: 'limits[0]' }),
   'never answers': () => new Promise<number>(() => {}),
 } satisfies Record<string, Take>)) {
-  test(`a limiter that ${what} lets nobody in`, async (t) => {
+  test(`a limiter that ${what} admits no request`, async (t) => {
     const { list } = counted(answer)
     const app = await booted(t, list, { gateDeadline: 50 })
     const { statusCode, body } = await app.inject(withToken('alice'))
@@ -142,7 +142,7 @@ test('a scope is limited by the list around it, or by a limiter of its own', asy
   assert.deepEqual([keys.length, own.keys.length], [1, 1])
 })
 
-test('two callers never have one name, nor that of an address, whatever they are called', async (t) => {
+test('two callers never share a key, nor does a caller with an address, whatever their names are', async (t) => {
   const identities = new Map<string, Partial<Identity>>()
   const names: unknown[] = []
   const app = await booted(t, [
@@ -174,7 +174,7 @@ test('two callers never have one name, nor that of an address, whatever they are
 
 const mcp = mcpPlugin('mcp', ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'))
 
-test('calls are counted after their request, for the same key, and what is over the limit is 429', async (t) => {
+test('calls are counted after their request, for the same key, and are 429 over the limit', async (t) => {
   const keys: unknown[] = []
   const limiter = providing('counting', Limiter, {
     take({ caller }) {
@@ -202,7 +202,7 @@ test('calls are counted after their request, for the same key, and what is over 
   ])
 })
 
-test('where calls are judged, a limiter that counts none of them lets them in', async (t) => {
+test('where policies judge calls, a limiter that counts no calls admits them', async (t) => {
   const limiter = providing('counting', Limiter, { take: () => 0 })
   const policy = providing('judging', Policy, { judge: () => ({ allowed: true }), shows: () => [] })
   const app = await booted(t, [mcp, limiter, policy, corp()])
@@ -212,7 +212,7 @@ test('where calls are judged, a limiter that counts none of them lets them in', 
   assert.equal(statusCode, 200)
 })
 
-test('a limiter that answers nothing about calls lets none in', async (t) => {
+test('a limiter that returns no answer about calls admits none', async (t) => {
   const limiter = providing('counting', Limiter, { take: () => 0, takeCalls: () => undefined as never })
   const app = await booted(t, [mcp, limiter, corp()])
   const payload = { jsonrpc: '2.0', id: 1, method: 'ping' }

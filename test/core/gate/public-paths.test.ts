@@ -8,7 +8,7 @@ import { onlyGood, routes } from './gated-routes.js'
 
 const context = contextFor({})
 
-test('a public path that would make everything public stops the boot', async () => {
+test('a public path that would make every path public stops the boot', async () => {
   for (const path of ['', '/', '//']) {
     const opening = providing('opening', PublicPath, path)
     await assert.rejects(boot([opening], context), ConfigError)

@@ -6,7 +6,7 @@ import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 const post = (length: number, version = '1.1', more = ''): string =>
   `POST /nothing HTTP/${version}\r\nHost: a\r\n${more}Content-Length: ${length}\r\n\r\n`
@@ -17,13 +17,13 @@ for (const head of [
   post(2_000_000, '1.1', 'Connection: close\r\n'),
 ]) {
   const [line, , connection = ''] = head.split('\r\n')
-  test(`a refusal before the end of the body ends the connection, whose rest is read (${line}, ${connection})`, async (t) => {
-    // Without an authenticator nobody is let in.
+  test(`a refusal before the end of the body ends the connection after reading the rest (${line}, ${connection})`, async (t) => {
+    // Without an authenticator every request is refused.
     const { main = '' } = (await serving(t, [listen])).addresses
     const socket = connect({ port: Number(new URL(main).port), host: '127.0.0.1', allowHalfOpen: true })
     t.after(() => void socket.destroy())
     const closed = once(socket, 'close')
-    // As a proxy in front does that has dropped the rest: the next request would be taken for it.
+    // Like a proxy in front that has dropped the rest: the gateway could read the next request as that rest.
     socket.write(`${head}${'x'.repeat(1_000_000)}`)
     const [answer] = await once(socket, 'data')
     assert.match(String(answer), /^HTTP\/1\.1 401 [\s\S]*connection: close/i)
@@ -33,7 +33,7 @@ for (const head of [
   })
 }
 
-test('a refusal keeps the connection when the body has come with its head', async (t) => {
+test('a refusal keeps the connection when the body has arrived with its head', async (t) => {
   const { main = '' } = (await serving(t, [listen])).addresses
   const socket = dial(main)
   t.after(() => void socket.destroy())
@@ -44,7 +44,7 @@ test('a refusal keeps the connection when the body has come with its head', asyn
   }
 })
 
-test('the rest of a body that comes drop by drop is not read for ever (T16)', async (t) => {
+test('the gateway stops reading the rest of a body that arrives drop by drop (T16)', async (t) => {
   const clock = fakeClock(t, Date.UTC(2026, 0, 1))
   const { main = '' } = (await serving(t, [listen])).addresses
   const socket = dial(main)
@@ -59,13 +59,13 @@ test('the rest of a body that comes drop by drop is not read for ever (T16)', as
   await eventually(() => socket.closed)
 })
 
-test('a body that was too slow, or not asked for, is not waited for', async (t) => {
+test('the gateway does not wait for a body that was too slow, or that awaits 100 Continue', async (t) => {
   const route = plugin('route', ({ http }) => void http.post('/', { config: { public: true } }, () => 'read'))
   const { main = '' } = (await serving(t, [listen, route], { bodyDeadline: 50 })).addresses
   const head = 'Host: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n'
   const began = performance.now()
-  assert.match(await spoken(main, `POST / HTTP/1.1\r\n${head}\r\n`), /^HTTP\/1\.1 408 /)
-  const unasked = await spoken(main, `POST /nothing HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n`)
+  assert.match(await sendRaw(main, `POST / HTTP/1.1\r\n${head}\r\n`), /^HTTP\/1\.1 408 /)
+  const unasked = await sendRaw(main, `POST /nothing HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n`)
   assert.match(unasked, /^HTTP\/1\.1 401 [\s\S]*connection: close/i)
   assert.ok(performance.now() - began < 20_000)
 })

@@ -16,7 +16,7 @@ const listTo = (guard: Guard) => [
 
 const json = { method: 'POST', headers: { 'content-type': 'application/json' } }
 
-test('a route gets the body that a guard has read, and everybody who asks gets the same', async (t) => {
+test('a route gets the body that a guard has read, and every reader gets the same', async (t) => {
   const seen: string[] = []
   const { addresses } = await serving(
     t,
@@ -34,7 +34,7 @@ test('a route gets the body that a guard has read, and everybody who asks gets t
   assert.deepEqual(seen, ['{"a":1}', ''])
 })
 
-test('too large a body is 413, also for a route behind a guard that went on all the same', async (t) => {
+test('too large a body is 413, also for a route behind a guard that ignored its size', async (t) => {
   const { addresses } = await serving(
     t,
     listTo(async (request) => {
@@ -51,7 +51,7 @@ test('too large a body is 413, also for a route behind a guard that went on all 
   }
 })
 
-test('who asks for a body that a guard has taken itself is told at once', async (t) => {
+test('a read of a body that a guard has consumed itself fails at once', async (t) => {
   const codes: unknown[] = []
   const { addresses } = await serving(
     t,
@@ -67,7 +67,7 @@ test('who asks for a body that a guard has taken itself is told at once', async 
   await response
 })
 
-test('each who asks has a limit of its own', async (t) => {
+test('each reader of a body has a limit of its own', async (t) => {
   const { addresses } = await serving(
     t,
     listTo(async (request) => {
@@ -90,13 +90,13 @@ async function upload(t: TestContext, body: string, context: object) {
   return socket
 }
 
-test('the rest of too large a body is read, so that its caller reads the answer', async (t) => {
+test('the gateway reads the rest of too large a body, so that the client reads the response', async (t) => {
   const socket = await upload(t, `${chunk.repeat(400)}0\r\n\r\n`, {})
   assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 413 /)
   assert.deepEqual(await once(socket, 'close'), [false])
 })
 
-test('the rest of too large a body is not read for ever (T16)', async (t) => {
+test('the gateway stops reading the rest of too large a body after a while (T16)', async (t) => {
   const socket = await upload(t, chunk, { bodyDeadline: 200 })
   await once(socket.resume(), 'close')
 })

@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { ClientAddresses } from '#core/http/client-address.js'
 import { booted, serving } from '#kit/booted.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { runs } from '#kit/runs.js'
 
 type Headers = readonly (readonly [name: string, value: string])[]
 
-/** What is known of a request whose connection is from this address. */
+/** A request whose connection comes from this address. */
 function addressOf(
   peer: string | undefined,
   headers: Headers,
@@ -24,7 +24,7 @@ function addressOf(
 const old = (...values: readonly string[]): Headers => values.map((value) => ['X-Forwarded-For', value])
 const standard = (...values: readonly string[]): Headers => values.map((value) => ['Forwarded', value])
 
-test('of X-Forwarded-For the last address that is no trusted proxy counts', () => {
+test('in X-Forwarded-For the last address that is no trusted proxy counts', () => {
   const cases: readonly (readonly [Headers, string])[] = [
     [old('203.0.113.9'), '203.0.113.9'],
     [old('6.6.6.6, 203.0.113.9, 10.0.0.2'), '203.0.113.9'],
@@ -49,7 +49,7 @@ test('of X-Forwarded-For the last address that is no trusted proxy counts', () =
     assert.equal(addressOf('10.0.0.1', headers), expected, JSON.stringify(headers))
 })
 
-test('Forwarded is read as RFC 7239 has it, and what hides a client ends the walk', () => {
+test('Forwarded is parsed as RFC 7239 defines it, and an obfuscated node ends the walk', () => {
   const cases: readonly (readonly [Headers, string])[] = [
     [standard('for=203.0.113.9'), '203.0.113.9'],
     [standard('For="203.0.113.9:80"; Proto=https;host="a, b"'), '203.0.113.9'],
@@ -64,7 +64,7 @@ test('Forwarded is read as RFC 7239 has it, and what hides a client ends the wal
     [standard('for=2001:db8::1'), '10.0.0.1'],
     [standard('203.0.113.9'), '10.0.0.1'],
     [standard(''), '10.0.0.1'],
-    // What a client left open does not swallow what the proxy adds, in a line of its own.
+    // A quote that a client left open does not swallow the line that the proxy adds.
     [standard('for=6.6.6.6;ext="', 'for=203.0.113.9'), '203.0.113.9'],
     [standard('for=6.6.6.6;ext=", for=203.0.113.9'), '10.0.0.1'],
     [standard('for=6.6.6.6, for=9.9.9.9;ext=", for=203.0.113.9;host="x"'), '10.0.0.1'],
@@ -73,14 +73,14 @@ test('Forwarded is read as RFC 7239 has it, and what hides a client ends the wal
     assert.equal(addressOf('10.0.0.1', headers), expected, JSON.stringify(headers))
 })
 
-test('where both headers are there and disagree, neither is believed', () => {
+test('two headers that disagree are both ignored', () => {
   const agreed = [...old('6.6.6.6, 203.0.113.9'), ...standard('for=203.0.113.9')]
   assert.equal(addressOf('10.0.0.1', agreed), '203.0.113.9')
   for (const other of ['for=6.6.6.6', 'for=_x', 'garbage', ''])
     assert.equal(addressOf('10.0.0.1', [...old('203.0.113.9'), ...standard(other)]), '10.0.0.1')
 })
 
-test('the connection counts where nobody is trusted, and where it has no address', () => {
+test('the address of the connection counts where no proxy is trusted; without one it is unknown', () => {
   assert.equal(addressOf('10.0.0.1', old('6.6.6.6'), []), '10.0.0.1')
   assert.equal(addressOf('::ffff:10.0.0.1', old('6.6.6.6'), []), '10.0.0.1')
   assert.equal(addressOf('::ffff:10.0.0.1', old('6.6.6.6')), '6.6.6.6')
@@ -105,7 +105,7 @@ const hostileHeaders = fc.array(
   { maxLength: 6 },
 )
 
-test('no header of an untrusted peer changes its address, and none of anybody makes it throw', () => {
+test('no header of an untrusted peer changes its address, and no header of any peer makes the parser throw', () => {
   fc.assert(
     fc.property(hostileHeaders, (headers) => {
       assert.equal(addressOf('203.0.113.7', headers), '203.0.113.7')
@@ -115,7 +115,7 @@ test('no header of an untrusted peer changes its address, and none of anybody ma
   )
 })
 
-test('behind a trusted proxy, what a client wrote before it changes nothing', () => {
+test('behind a trusted proxy, addresses that a client wrote itself change nothing', () => {
   fc.assert(
     fc.property(fc.array(hostile, { maxLength: 3 }), fc.ipV4(), (written, client) => {
       fc.pre(!client.startsWith('10.'))
@@ -127,7 +127,7 @@ test('behind a trusted proxy, what a client wrote before it changes nothing', ()
   )
 })
 
-test('a header of 16 KiB costs what its length does', () => {
+test('the time for a header of 16 KiB grows with its length alone', () => {
   const spent = (size: number): number => {
     const lines = ['10.0.0.2, ', 'fd00::1,', 'for=fd00::1,', 'for="', '\\"', '"x', 'a=b;', '[', ' '].flatMap(
       (part) => {
@@ -146,7 +146,7 @@ test('a header of 16 KiB costs what its length does', () => {
   assert.ok(whole < quarter * 12, `${quarter} and ${whole} microseconds`)
 })
 
-test('a request asks for it, over a real port', async (t) => {
+test('a request over a real port has its client address', async (t) => {
   const routes = {
     name: 'routes',
     api: 1,
@@ -160,7 +160,7 @@ test('a request asks for it, over a real port', async (t) => {
   ]
   const ask = async (trustedProxies?: readonly string[]) => {
     const { addresses } = await serving(t, list(trustedProxies))
-    const answer = await spoken(
+    const answer = await sendRaw(
       addresses.main ?? '',
       'GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 203.0.113.9\r\nConnection: close\r\n\r\n',
     )

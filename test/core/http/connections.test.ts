@@ -4,11 +4,11 @@ import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
-import { Accepted } from '#kit/accepted.js'
+import { AcceptedSockets } from '#kit/accepted-sockets.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { plugin } from '#kit/plugin.js'
-import { asked, dial, spoken } from '#kit/raw.js'
+import { dial, requestRaw, sendRaw } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
 
 const SIZE = 20_000_000
@@ -25,7 +25,7 @@ const routes = plugin('routes', ({ http }) => {
 
 /** The first bytes that a client sends in a handshake. */
 async function clientHello(t: TestContext, secure: string): Promise<Buffer> {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const socket = dial(secure)
   await once(socket, 'secureConnect')
   socket.destroy()
@@ -43,7 +43,7 @@ test(
   async (t) => {
     const { main = '' } = (await serving(t, [secureListener(t), routes])).addresses
     const hello = await clientHello(t, main)
-    const accepted = new Accepted(t)
+    const accepted = new AcceptedSockets(t)
     const before = descriptors()
     const plain = main.replace('https:', 'http:')
     const ways: readonly ((socket: Socket, index: number) => void)[] = [
@@ -53,7 +53,7 @@ test(
       (socket) => socket.end(),
       (socket) => socket.on('connect', () => socket.resetAndDestroy()),
       (socket) => socket.write(Buffer.alloc(3000, 0x16)),
-      // Each byte begins the wait anew where only silence is measured.
+      // A limit on silence alone would begin anew with each byte.
       (socket) => {
         const drip = setInterval(() => socket.writable && socket.write(hello.subarray(0, 1)), 500)
         socket.on('close', () => clearInterval(drip))
@@ -67,23 +67,23 @@ test(
     }
 
     await eventually(() => accepted.at(main).accepted >= 500)
-    assert.equal((await asked(main, 'GET /')).status, 200)
+    assert.equal((await requestRaw(main, 'GET /')).status, 200)
     assert.ok(performance.now() - began < 9_000, 'it was served while they were waiting')
     await eventually(() => accepted.at(main).open === 0, 20)
     await eventually(() => descriptors() <= before + 1)
-    assert.equal((await asked(main, 'GET /')).status, 200)
+    assert.equal((await requestRaw(main, 'GET /')).status, 200)
   },
 )
 
 test('handshakes count: beyond the limit a TLS connection gets a 503, and beyond twice the limit nothing', async (t) => {
   const listen = secureListener(t, undefined, { maxConnections: 3 })
   const { main = '' } = (await serving(t, [listen, routes])).addresses
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const open = Array.from({ length: 3 }, () => dial(main))
   await Promise.all(open.map((socket) => once(socket, 'secureConnect')))
 
   assert.match(
-    await spoken(main, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'),
+    await sendRaw(main, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'),
     /^HTTP\/1.1 503 [\s\S]*Retry-After: 1/,
   )
   await eventually(() => accepted.at(main).open === 3)
@@ -98,13 +98,13 @@ test('handshakes count: beyond the limit a TLS connection gets a 503, and beyond
 
   for (const socket of [...open, ...waiting]) socket.destroy()
   await eventually(() => accepted.at(main).open === 0)
-  assert.equal((await asked(main, 'GET /')).status, 200)
+  assert.equal((await requestRaw(main, 'GET /')).status, 200)
 })
 
-test('those that were refused take no room, however long they stay (T16)', async (t) => {
+test('refused connections do not count against the limit, however long they stay (T16)', async (t) => {
   const listen = { use: 'listen/http', with: { address: '127.0.0.1:0', maxConnections: 1 } }
   const { main = '' } = (await serving(t, [listen, routes])).addresses
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const first = dial(main)
   await once(first, 'connect')
   const stays = connect({ host: '127.0.0.1', port: Number(new URL(main).port), allowHalfOpen: true })
@@ -114,21 +114,21 @@ test('those that were refused take no room, however long they stay (T16)', async
   first.destroy()
   await eventually(() => accepted.at(main).open <= 1)
 
-  assert.equal((await asked(main, 'GET /')).status, 200)
+  assert.equal((await requestRaw(main, 'GET /')).status, 200)
 })
 
-test('over TLS too: invalid HTTP and large headers are refused, and a body is asked for after the gate', async (t) => {
+test('over TLS too: invalid HTTP and large headers are refused, and 100 Continue is sent after the gate', async (t) => {
   const { main = '' } = (await serving(t, [secureListener(t), routes])).addresses
   for (const [bytes, status] of [
     ['nonsense\r\n\r\n', 400],
     [`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`, 431],
     [`GET / HTTP/1.1\r\nhost: x\r\n${'x: y\r\n'.repeat(1001)}\r\n`, 431],
   ] as const)
-    assert.match(await spoken(main, bytes), new RegExp(`^HTTP/1.1 ${status} `))
+    assert.match(await sendRaw(main, bytes), new RegExp(`^HTTP/1.1 ${status} `))
 
   const post = (path: string) =>
     `POST ${path} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n`
-  assert.match(await spoken(main, post('/closed')), /^HTTP\/1.1 401 /)
+  assert.match(await sendRaw(main, post('/closed')), /^HTTP\/1.1 401 /)
   const socket = dial(main)
   socket.write(post('/body'))
   let heard = ''

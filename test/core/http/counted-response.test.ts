@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { CountedResponse } from '#core/http/counted-response.js'
 import { opened } from '#kit/listening.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 
-/** The bytes of each response's body as they were counted, and what was sent. */
+/** The counted body bytes of each response, and the bytes that were sent. */
 async function counted(t: TestContext, answer: RequestListener, methods: readonly string[] = ['GET']) {
   const counts: number[] = []
   const server = createServer({ ServerResponse: CountedResponse }, (request, response) => {
@@ -22,7 +22,7 @@ async function counted(t: TestContext, answer: RequestListener, methods: readonl
       '',
     ].join('\r\n'),
   )
-  const sent = await spoken(`http://127.0.0.1:${port}`, asked.join(''))
+  const sent = await sendRaw(`http://127.0.0.1:${port}`, asked.join(''))
   return { counts, sent }
 }
 
@@ -75,7 +75,7 @@ test('a large body is sent whole, in parts, and nothing comes between them', asy
   assert.deepEqual(chunked.counts, [body.length])
 })
 
-test('a HEAD sends none, and responses of one connection are counted apart, also when they are asked for at once', async (t) => {
+test('a HEAD counts no body bytes, and each response of a connection is counted alone, also when requests are pipelined', async (t) => {
   const { counts, sent } = await counted(t, (request, response) => void response.end(request.method), [
     'GET',
     'HEAD',

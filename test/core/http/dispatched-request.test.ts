@@ -4,7 +4,7 @@ import { isDispatched } from '#core/http/dispatched-request.js'
 import { booted } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
 
-test('a request of a plugin differs from one that came from outside', async (t) => {
+test('a dispatched request is distinguished from a request of a client', async (t) => {
   const asking = plugin('asking', (gateway) => {
     const config = { public: true }
     gateway.http.get('/inner', { config }, (request) => [isDispatched(request)])

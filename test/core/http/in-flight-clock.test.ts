@@ -17,7 +17,7 @@ test('a drain keeps to its limit when the system clock goes back an hour', async
   void running.stop(1000).then(() => {
     stopped = true
   })
-  // The ports are closed, and the requests in flight are waited for.
+  // The ports are closed, and the stop waits for the requests in flight.
   const isShut = () =>
     send(main, { path: '/nothing' }).then(
       () => false,

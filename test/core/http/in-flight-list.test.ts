@@ -7,7 +7,7 @@ import { ResponseList } from '#core/http/in-flight.js'
 
 const responses = Array.from({ length: 8 }, () => new ServerResponse(new IncomingMessage(new Socket())))
 
-test('it has what was added and not deleted, in whatever order that happens', () => {
+test('the list holds all responses that were added and not deleted, in any order', () => {
   const steps = fc.array(fc.tuple(fc.boolean(), fc.nat(responses.length - 1)), { maxLength: 50 })
   fc.assert(
     fc.property(steps, (taken) => {

@@ -28,11 +28,11 @@ test('an address under another name of its host is the same port, which stays op
   assert.equal((await ask(free)).text, 'again')
 
   const twice = running.swap([at(`127.0.0.1:${port}`), at(`127.1:${port}`, 'b'), word('twice')])
-  await assert.rejects(twice, /two entries of the list open it/)
+  await assert.rejects(twice, /two entries of the list open this address/)
   assert.equal((await ask(free)).text, 'again')
 })
 
-test('an address that this machine has not, and a host name that does not resolve, are told as that', async (t) => {
+test('the error names an address that this machine does not have, and a host name that does not resolve', async (t) => {
   const at = (address: string) => serving(t, [{ ...listen, with: { address } }])
 
   await assert.rejects(at('192.0.2.1:0'), /this machine has no such address/)
@@ -50,7 +50,10 @@ test('a port in use is a ConfigError', async (t) => {
     folder: import.meta.dirname,
     log: recordedLog().log,
   })
-  await assert.rejects(second, (error) => error instanceof ConfigError && /port is taken/.test(error.message))
+  await assert.rejects(
+    second,
+    (error) => error instanceof ConfigError && /port is in use/.test(error.message),
+  )
 })
 
 test('bytes that are not HTTP get a 400 and the connection is closed', async (t) => {

@@ -6,12 +6,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Guard } from 'sallyport'
 import { takeSocket } from 'sallyport/toolkit'
-import { Accepted } from '#kit/accepted.js'
+import { AcceptedSockets } from '#kit/accepted-sockets.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { refusing } from '../gate/gated-routes.js'
 
 const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
@@ -28,7 +28,7 @@ const routes = plugin('routes', ({ http }) => {
     takeSocket(raw)
     return takeSocket(raw)
   })
-  // Sends back what it gets, and ends after the end.
+  // Echoes each byte, and ends when the client ends.
   http.get('/mirror', { config: { public: true, upgrades: true } }, ({ raw }, reply) => {
     reply.hijack()
     const socket = takeSocket(raw)
@@ -54,7 +54,7 @@ function hold(origin: string): Socket {
   return socket
 }
 
-/** What a client does after the response. */
+/** The behaviour of a client after the response. */
 const CALLERS: Readonly<Record<string, (socket: Socket, t: { after(end: () => void): void }) => void>> = {
   closes: (socket) => socket.on('data', () => socket.destroy()),
   'ends its side': (socket) => socket.on('data', () => socket.end()),
@@ -69,7 +69,7 @@ const CALLERS: Readonly<Record<string, (socket: Socket, t: { after(end: () => vo
 }
 
 test('after an ordinary response to an upgrade the socket ends, whatever the client does', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const closed = await serving(t, [refusing, routes, listen])
   const open = await serving(t, [routes, { use: 'auth/anonymous' }, listen])
   const requests = [
@@ -99,13 +99,13 @@ test('after an ordinary response to an upgrade the socket ends, whatever the cli
   }
 
   for (const [running, status, head] of requests.slice(0, -1)) {
-    const answer = await spoken(running.addresses.main ?? '', `${head}${HANDSHAKE}\r\nx`)
+    const answer = await sendRaw(running.addresses.main ?? '', `${head}${HANDSHAKE}\r\nx`)
     assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `))
   }
 })
 
-test('a client that disconnects during authentication is noticed then', async (t) => {
-  const accepted = new Accepted(t)
+test('the gateway notices a client that disconnects during authentication', async (t) => {
+  const accepted = new AcceptedSockets(t)
   const { guard, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
 
@@ -122,8 +122,8 @@ test('a client that disconnects during authentication is noticed then', async (t
   }
 })
 
-test('what a client sends before its socket is taken arrives, up to a limit', async (t) => {
-  const accepted = new Accepted(t)
+test('bytes that a client sends before its socket is taken arrive, up to a limit', async (t) => {
+  const accepted = new AcceptedSockets(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
 
@@ -156,12 +156,12 @@ test('what a client sends before its socket is taken arrives, up to a limit', as
 test('a long response to an upgrade arrives whole', { timeout: 10_000 }, async (t) => {
   const { main = '' } = (await serving(t, [routes, listen])).addresses
 
-  const answer = await spoken(main, `GET /long HTTP/1.1\r\n${HANDSHAKE}\r\nx`)
+  const answer = await sendRaw(main, `GET /long HTTP/1.1\r\n${HANDSHAKE}\r\nx`)
   assert.ok(answer.length > LONG && answer.endsWith('\r\n0\r\n\r\n'), `${answer.length} bytes`)
 })
 
-test('an h2c client that disconnects is noticed, before its response and after', async (t) => {
-  const accepted = new Accepted(t)
+test('the gateway notices an h2c client that disconnects, before its response and after', async (t) => {
+  const accepted = new AcceptedSockets(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
   const h2c = 'GET /plain HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
@@ -181,7 +181,7 @@ test('an h2c client that disconnects is noticed, before its response and after',
 })
 
 test('connections refused because of the limit, or because they are not HTTP, are closed', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const one = { use: 'listen/http', with: { address: '127.0.0.1:0', maxConnections: 1 } }
   const { main: full = '' } = (await serving(t, [routes, one])).addresses
   const { main = '' } = (await serving(t, [routes, listen])).addresses

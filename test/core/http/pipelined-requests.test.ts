@@ -10,7 +10,7 @@ import { listen, plugin, providing } from '#kit/plugin.js'
 const open = { config: { public: true } }
 const portOf = (url: string | undefined): number => Number(new URL(url ?? '').port)
 
-test('T16 a client that does not read has one response made for it, whatever it sends', async (t) => {
+test('T16 for a client that does not read, the gateway makes one response, whatever the client sends', async (t) => {
   let made = 0
   const large = plugin('large', ({ http }) =>
     http.get('/', open, () => {
@@ -34,7 +34,7 @@ test('T16 a client that does not read has one response made for it, whatever it 
   assert.equal(made, 2)
 })
 
-test('requests of one connection are answered in their order, each begun when the one before has ended', async (t) => {
+test('requests of one connection are handled in order, each after the response before it has ended', async (t) => {
   const begun: string[] = []
   const waiting = new Map<string, FastifyReply>()
   const hold = plugin('hold', ({ http }) => {
@@ -60,7 +60,7 @@ test('requests of one connection are answered in their order, each begun when th
     await eventually(() => text.includes(`<${name}>`))
   }
   assert.deepEqual(text.match(/<.>/g)?.join(''), '<a><b><c><d><e>')
-  // And what comes after that is answered too.
+  // A later request gets its response too.
   socket.write('GET /f HTTP/1.1\r\nhost: x\r\n\r\n')
   await eventually(() => waiting.has('f'))
 })
@@ -104,7 +104,7 @@ test('T16 a connection on which more than 64 requests wait behind one is ended',
   await eventually(() => socket.closed)
 })
 
-test('a connection with pipelined requests is left as it was by each list that served it', async (t) => {
+test('each list that served a connection with pipelined requests leaves no listener on it', async (t) => {
   const sockets: Socket[] = []
   const answer = plugin('answer', ({ http }) =>
     http.get('/', { config: { public: true } }, ({ raw }) => String(sockets.push(raw.socket))),

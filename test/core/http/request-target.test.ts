@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { routedTarget } from '#core/http/request-target.js'
 import { serving } from '#kit/booted.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 import { runs } from '#kit/runs.js'
 
 const echo = plugin('echo', ({ http }) => {
@@ -17,7 +17,7 @@ test('a path that cannot be decoded matches a route, whose handler gets the orig
   const { main = '' } = (await serving(t, list)).addresses
 
   for (const url of ['/%zz', '/%', '/a%ff/b', '/%c3%28?q=%zz', '/ok%20/%e']) {
-    assert.deepEqual(await asked(main, `GET ${url}`), { status: 200, body: url })
+    assert.deepEqual(await requestRaw(main, `GET ${url}`), { status: 200, body: url })
   }
 })
 
@@ -25,10 +25,10 @@ test('an absolute target is routed by its path alone', async (t) => {
   const { main = '' } = (await serving(t, list)).addresses
 
   for (const url of ['http://gateway/named', 'HTTPS://evil:1/named', 'http://named/named?x']) {
-    assert.equal((await asked(main, `GET ${url}`)).status, 401, url)
+    assert.equal((await requestRaw(main, `GET ${url}`)).status, 401, url)
   }
   for (const url of ['http://evil', 'http://evil?x', 'http://evil/%zz']) {
-    assert.deepEqual(await asked(main, `GET ${url}`), { status: 200, body: url })
+    assert.deepEqual(await requestRaw(main, `GET ${url}`), { status: 200, body: url })
   }
 })
 
@@ -39,7 +39,7 @@ test('every path passes a gate and arrives unchanged (T17)', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 8 }), async (pieces) => {
       const url = `/${pieces.join('')}`
-      const { status, body } = await asked(main, `GET ${url}`)
+      const { status, body } = await requestRaw(main, `GET ${url}`)
       const isNamed = url.replaceAll('%6e', 'n') === '/named'
       assert.equal(status, isNamed ? 401 : 200, url)
       if (!isNamed) assert.equal(body, url)

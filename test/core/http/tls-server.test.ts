@@ -9,7 +9,7 @@ import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { plugin } from '#kit/plugin.js'
-import { asked, dial, spoken } from '#kit/raw.js'
+import { dial, requestRaw, sendRaw } from '#kit/raw.js'
 import { authority, secureListener } from '#kit/tls.js'
 
 const hello = plugin('hello', ({ http }) => void http.get('/', { config: { public: true } }, () => 'hello'))
@@ -43,7 +43,7 @@ test('TLS 1.2 and 1.3 are spoken and nothing older; HTTP/1.1 is agreed on, HTTP/
   assert.equal(both.alpnProtocol, 'http/1.1')
   both.destroy()
   const verified = { rejectUnauthorized: true, ca: ours.certificate }
-  assert.deepEqual(await asked(main, 'GET /', undefined, verified), { status: 200, body: 'hello' })
+  assert.deepEqual(await requestRaw(main, 'GET /', undefined, verified), { status: 200, body: 'hello' })
 })
 
 test('TLS 1.2 has forward secrecy and AEAD, unless the operator wants other ciphers too', async (t) => {
@@ -69,15 +69,15 @@ test('plain HTTP on the https port gets a 400 and is logged once, and the port g
   const plain = main.replace('https:', 'http:')
 
   for (const method of ['GET', 'POST', 'GET']) {
-    const { status, body } = await asked(plain, `${method} /`)
+    const { status, body } = await requestRaw(plain, `${method} /`)
     assert.equal(status, 400)
     assert.match(body, /this port speaks https/)
   }
-  // OpenSSL takes these for nothing it knows; which methods of HTTP it does know depends on its version.
+  // OpenSSL does not recognize these bytes; the HTTP methods that it recognizes depend on its version.
   for (const bytes of ['SSH-2.0-x\r\n', '\0'.repeat(5000)])
-    assert.doesNotMatch(await spoken(plain, bytes).catch(() => ''), /HTTP/)
+    assert.doesNotMatch(await sendRaw(plain, bytes).catch(() => ''), /HTTP/)
 
-  assert.equal((await asked(main, 'GET /')).status, 200)
+  assert.equal((await requestRaw(main, 'GET /')).status, 200)
   assert.equal(lines.filter(({ msg, level }) => level === 'warn' && /plain http/.test(`${msg}`)).length, 1)
 })
 
@@ -98,7 +98,7 @@ for (const [mode, expected] of [
   ['request', CALLERS],
   ['require', { ...CALLERS, none: 'refused' }],
 ] as const) {
-  test(`client certificates, ${mode}: of another authority is refused, and so is an expired one`, async (t) => {
+  test(`client certificates, ${mode}: one of another authority is refused, and so is an expired one`, async (t) => {
     const { log, lines } = recordedLog()
     const [ours, theirs] = [authority(t), authority(t)]
     const tls = { clientCa: ours.file, ...(mode === 'require' && { clientCertificate: mode }) }
@@ -111,7 +111,7 @@ for (const [mode, expected] of [
     }
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const found = Object.entries(shown).map(async ([who, certificate]) => {
-        const answer = await spoken(main, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', {
+        const answer = await sendRaw(main, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', {
           ...certificate,
           maxVersion: version,
         }).catch(() => '')
@@ -131,7 +131,7 @@ test('client certificates of an intermediate authority are accepted with its roo
   const accepted = async (clientCa: string): Promise<boolean> => {
     const tls = { clientCa: join(folder(t, { ca: clientCa }), 'ca'), clientCertificate: 'require' }
     const { main = '' } = (await serving(t, [secureListener(t, root, { tls }), hello])).addresses
-    const answer = asked(main, 'GET /', undefined, { key, cert })
+    const answer = requestRaw(main, 'GET /', undefined, { key, cert })
     return answer.then(
       ({ status }) => status === 200,
       () => false,
@@ -143,7 +143,7 @@ test('client certificates of an intermediate authority are accepted with its roo
   await assert.rejects(accepted(ours.certificate), { code: 'CONFIG_INVALID', message: /clientCa.*no root/ })
 })
 
-/** A session that a client has got, by which it can come back without a certificate. */
+/** A TLS session that a client can resume without a certificate. */
 async function sessionOf(origin: string, options: ConnectionOptions): Promise<Buffer | undefined> {
   const socket = dial(origin, options) as TLSSocket
   let session: Buffer | undefined
@@ -175,7 +175,7 @@ test('attack: a session is resumed with the certificate of an authority that was
   await eventually(() => lines.some(({ msg }) => /TLS files were read again/.test(`${msg}`)))
 
   const resuming = { ...certificate, maxVersion: 'TLSv1.2' as const, ...(session && { session }) }
-  const answer = await spoken(main, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', resuming).catch(() => '')
+  const answer = await sendRaw(main, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', resuming).catch(() => '')
   assert.equal(answer, '')
 })
 
@@ -189,7 +189,7 @@ test('without client certificates sessions are resumed, which saves half of a ha
   again.destroy()
 })
 
-test('a reload cannot turn TLS on, off, or to other callers on an open port, and says so', async (t) => {
+test('a reload that turns TLS on or off, or changes client certificates, on an open port is refused with an error', async (t) => {
   const ours = authority(t)
   const secure = secureListener(t, ours)
   const running = await serving(t, [secure, hello])
@@ -214,7 +214,7 @@ test('a reload cannot turn TLS on, off, or to other callers on an open port, and
   ])
   assert.match(await shaken(running.addresses.main ?? '', { maxVersion: 'TLSv1.2' }), /PROTOCOL_VERSION/)
   const named = { rejectUnauthorized: true, ca: ours.certificate, servername: 'localhost' }
-  assert.equal((await asked(running.addresses.main ?? '', 'GET /', undefined, named)).status, 200)
+  assert.equal((await requestRaw(running.addresses.main ?? '', 'GET /', undefined, named)).status, 200)
   // The connection from before is still served.
   kept.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   const [first] = (await once(kept, 'data')) as [Buffer]

@@ -9,7 +9,7 @@ import { dial } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
 
 const SIZE = 16_000_000
-// Of 64 MiB, as far as they are not read by the system in the client's place.
+// The part of 64 MiB that the system does not buffer for the client.
 const MOST = 5
 const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
 
@@ -31,7 +31,7 @@ for (const [what, listener] of [
   ['', () => listen],
   [', over TLS', (t: TestContext) => secureListener(t)],
 ] as const) {
-  test(`T16 of responses that nobody reads those end that were not read for longest${what}`, async (t) => {
+  test(`T16 too many unread responses end the connections whose clients have not read for longest${what}`, async (t) => {
     const { main, sockets, lines } = await large(t, listener(t))
     const stalled: Socket[] = []
     const stall = async (): Promise<void> => {
@@ -45,7 +45,7 @@ for (const [what, listener] of [
       await eventually(() => sockets.length > before)
     }
     for (let index = 0; index < 3; index++) await stall()
-    // One that reads, however slowly, is not among them.
+    // A client that reads, however slowly, keeps its connection.
     const reader = dial(main)
     reader.write(REQUEST)
     let read = 0

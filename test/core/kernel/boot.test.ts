@@ -7,13 +7,13 @@ import { contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { noting } from './noting.js'
+import { recording } from './recording.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
 
 const context = contextFor({})
 
-test('a boot that fails half way stops what was set up, and says which plugin failed in which step', async () => {
+test('a boot that fails half way stops the plugins that were set up, and names the failed plugin and step', async () => {
   for (const phase of ['setup', 'start'] as const) {
     const notes: string[] = []
     const bad = plugin('bad', (gateway) => {
@@ -23,7 +23,7 @@ test('a boot that fails half way stops what was set up, and says which plugin fa
     })
 
     await assert.rejects(
-      boot([noting('a', notes), bad, noting('later', notes)], context),
+      boot([recording('a', notes), bad, recording('later', notes)], context),
       (error) =>
         error instanceof GatewayError && error.message === `plugin "bad" failed in ${phase}: out of luck`,
     )
@@ -33,7 +33,7 @@ test('a boot that fails half way stops what was set up, and says which plugin fa
 
 test('a plugin that never finishes loading is named by its place', async (t) => {
   const root = folder(t, { 'stuck.mjs': 'await new Promise(() => {})' })
-  const list = [noting('a', []), { scope: '/in', plugins: [{ use: './stuck.mjs' }] }]
+  const list = [recording('a', []), { scope: '/in', plugins: [{ use: './stuck.mjs' }] }]
 
   await assert.rejects(boot(list, { ...context, folder: root, limits: { start: 50 } }), {
     code: 'PLUGIN_LATE',
@@ -41,7 +41,7 @@ test('a plugin that never finishes loading is named by its place', async (t) => 
   })
 })
 
-test('a configured file that cannot be read is a ConfigError, whichever plugin reads it', async (t) => {
+test('an unreadable file of the configuration is a ConfigError, whichever plugin reads it', async (t) => {
   const files = folder(t, { empty: '\n', text: 'hello, this is no certificate' })
   const far = { name: 'far', url: 'https://registry.example.com' }
   const wrong: readonly (readonly [use: string, options: object, file: string])[] = [

@@ -27,7 +27,7 @@ async function problems(list: List, context = contextFor({})): Promise<readonly 
 
 const NEEDED = 'it needs a salt, and nothing in the list provides one'
 
-test('what an entry lacks is told where it was named, and by its name where nobody wrote it', async () => {
+test('a missing capability is reported where its entry was named, or by its id if no person wrote it', async () => {
   const list = [
     { use: taker, named: ['plugins', 4, 'use'] },
     { scope: '/in', plugins: [{ use: taker, id: 'own' }] },
@@ -37,7 +37,7 @@ test('what an entry lacks is told where it was named, and by its name where nobo
   assert.deepEqual(await problems(list), [`plugin "taker": ${NEEDED}`, unwritten])
 })
 
-test('the built-in plugins that provide what is lacking are named', async () => {
+test('the built-in plugins that provide a missing capability are named', async () => {
   const [lacking] = await problems([{ use: 'registry/api' }])
   assert.match(
     lacking ?? '',
@@ -45,7 +45,7 @@ test('the built-in plugins that provide what is lacking are named', async () => 
   )
 })
 
-test('a mistake in the options of one hides nothing that another lacks', async () => {
+test('a mistake in the options of one plugin does not hide a missing capability of another', async () => {
   const other = definePlugin({ ...giver, name: 'other', provides: [] })
   assert.deepEqual(await problems([{ use: other, with: { grains: 'many' } }, { use: taker }]), [
     'plugins[0].with.grains (other): expected number, got string',
@@ -56,7 +56,7 @@ test('a mistake in the options of one hides nothing that another lacks', async (
   ])
 })
 
-test('nothing is said to be lacking while a plugin is not known', async () => {
+test('no capability is reported as missing while a plugin cannot be loaded', async () => {
   for (const unknown of [{ use: './missing.js' }, 7])
     assert.equal((await problems([unknown, { use: taker }] as List)).length, 1)
 })

@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { asked, dial } from '#kit/raw.js'
+import { dial, requestRaw } from '#kit/raw.js'
 
-test('`OPTIONS *` is answered by the gateway itself, also where all else is forwarded', async (t) => {
+test('the gateway itself answers `OPTIONS *`, also where it forwards everything else', async (t) => {
   let forwarded = 0
   const target = await listening(t, (_request, response) => response.end(String(++forwarded)))
   const { addresses } = await serving(t, [
@@ -15,11 +15,11 @@ test('`OPTIONS *` is answered by the gateway itself, also where all else is forw
     { use: 'forward/http', with: { target } },
   ])
   const main = addresses.main ?? ''
-  assert.deepEqual(await asked(main, 'OPTIONS *'), { status: 204, body: '' })
-  assert.equal((await asked(main, 'GET *')).status, 400)
+  assert.deepEqual(await requestRaw(main, 'OPTIONS *'), { status: 204, body: '' })
+  assert.equal((await requestRaw(main, 'GET *')).status, 400)
   assert.equal(forwarded, 0)
 
-  // What could be taken for the rest of that body is not read as a request.
+  // Bytes that could be the rest of that body are not read as a request.
   const socket = dial(main)
   t.after(() => socket.destroy())
   socket.write('OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')

@@ -46,7 +46,7 @@ test('a setup that returns after its deadline leaves nothing open', async () => 
   assert.deepEqual(closedAgain, ['closed'])
 })
 
-test('everything that needs no credentials is logged at the start', async (t) => {
+test('the start logs all routes and paths that need no credentials', async (t) => {
   const { log, lines } = recordedLog()
   const opening = plugin(
     'opening',
@@ -61,13 +61,13 @@ test('everything that needs no credentials is logged at the start', async (t) =>
   )
   await booted(t, [opening], { log })
 
-  const told = lines.find(({ msg }) => msg === 'these need no credentials')
+  const told = lines.find(({ msg }) => msg === 'these routes and paths need no credentials')
   assert.deepEqual(told?.['paths'], ['/open'])
   assert.deepEqual(told?.['routes'], ['GET /late', 'HEAD /late'])
   assert.equal(told?.['level'], 'info')
 })
 
-test('only an observer may be left out, and the gateway goes on without it', async () => {
+test('an observer that is not required may fail, and the gateway goes on without it', async () => {
   const observer = definePlugin({
     name: 'observer',
     api: 1,
@@ -82,10 +82,10 @@ test('only an observer may be left out, and the gateway goes on without it', asy
   assert.ok(lines.some(({ plugin, level }) => plugin === 'observer' && level === 'warn'))
 
   const refused = boot([{ use: 'auth/anonymous', required: false }], context)
-  await assert.rejects(refused, /plugins\[0\]\.required: "auth\/anonymous" may not be left out/)
+  await assert.rejects(refused, /plugins\[0\]\.required: "auth\/anonymous" must not have `required: false`/)
 })
 
-test('what options mark as writeOnly is in no log line, however the plugin logs it', async () => {
+test('an option marked writeOnly is in no log line, however the plugin logs it', async () => {
   const { log, lines, scrubber } = recordedLog()
   const secretive = definePlugin({
     name: 'secretive',
@@ -116,7 +116,7 @@ test('what options mark as writeOnly is in no log line, however the plugin logs 
   assert.equal(scrubber.knows('canary/key'), false)
 })
 
-test('what options mark as writeOnly is in no log line of a plugin that a path names', async (t) => {
+test('an option marked writeOnly is in no log line of a plugin that is loaded by path', async (t) => {
   const source = `
     const schema = { type: 'object', properties: { key: { type: 'string', writeOnly: true } } }
     const validate = (value) => ({ value })
@@ -133,7 +133,7 @@ test('what options mark as writeOnly is in no log line of a plugin that a path n
   assert.ok(lines.some(({ msg }) => msg === 'signing with ***'))
 })
 
-test('what options mark as writeOnly is in no error of a plugin, whatever it throws and when', async () => {
+test('an option marked writeOnly is in no error of a plugin, whatever the plugin throws and when', async () => {
   const secret = 'canary/key'
   const thrown = (): Error[] => [
     new TypeError(`${secret} is wrong`, { cause: new Error(encodeURIComponent(secret), { cause: secret }) }),

@@ -4,16 +4,16 @@ import { ConfigError, definePlugin, type List, Telemetry } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { contextFor, recordedLog } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
-import { noting } from './noting.js'
+import { recording } from './recording.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
 
 const context = contextFor({})
 
-test('every step runs in list order, through scopes, and the last to start is the first to stop', async () => {
+test('every step runs in list order, through scopes, and stop steps run in reverse order', async () => {
   const notes: string[] = []
   const running = await boot(
-    [noting('a', notes), { scope: '/in', plugins: [noting('b', notes)] }, noting('c', notes)],
+    [recording('a', notes), { scope: '/in', plugins: [recording('b', notes)] }, recording('c', notes)],
     context,
   )
   await running.ready({})
@@ -39,7 +39,7 @@ test('a step that never returns fails after its deadline', async () => {
   }
 })
 
-test('what is wrong with the options of all plugins is told at once, and what only observes is left out', async () => {
+test('problems with the options of all plugins are reported at once, and an observer that fails is left out', async () => {
   const wrong = (name: string) => () => {
     throw new ConfigError([{ place: 'x', message: name }])
   }
@@ -60,15 +60,15 @@ test('what is wrong with the options of all plugins is told at once, and what on
   await (await boot([{ use: observer, required: false }], context)).stop()
 })
 
-test('a step at the end that fails or hangs is named, and keeps no other from running', async () => {
+test('a stop step that fails or hangs is named in the log, and the others still run', async () => {
   const notes: string[] = []
   const { log, lines } = recordedLog()
-  const hanging = noting('hanging', notes, (gateway) => gateway.onStop(never))
-  const throwing = noting('throwing', notes, (gateway) => {
+  const hanging = recording('hanging', notes, (gateway) => gateway.onStop(never))
+  const throwing = recording('throwing', notes, (gateway) => {
     gateway.onReplaced(() => Promise.reject(new Error('no')))
     gateway.onStop(() => Promise.reject(new Error('no')))
   })
-  const running = await boot([noting('first', notes), hanging, throwing], {
+  const running = await boot([recording('first', notes), hanging, throwing], {
     ...context,
     log,
     limits: { stop: 20 },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { booted } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { complaints } from './complaints.js'
+import { problemsOf } from './problems-of.js'
 
 const hello = `
 import { definePlugin, Authenticator } from 'sallyport'
@@ -48,7 +48,7 @@ test('each mistake has a message of its own', async (t) => {
   const plugin = (body: string): string => `export default { name: 'x', api: 1, setup() {}, ${body} }`
   const cases: Record<string, { text?: string; expected: RegExp }> = {
     './absent.mjs': { expected: /"\.\/absent\.mjs" not found: no such file/ },
-    'no-such-package': { expected: /not found: neither a built-in plugin nor a package/ },
+    'no-such-package': { expected: /not found: neither a built-in plugin nor an installed package/ },
     './empty.mjs': { text: 'export const plugin = 1', expected: /no default export/ },
     './function.mjs': { text: 'export default () => {}', expected: /not a plugin: expected an object/ },
     './shape.mjs': {
@@ -79,7 +79,8 @@ test('each mistake has a message of its own', async (t) => {
     './needs.mjs': { text: 'import "not-installed"', expected: /was found, but it imports "not-installed"/ },
     './requires.cjs': {
       text: 'require("not-installed")',
-      expected: /was found, but it imports "not-installed", which is not there: `npm install not-installed`$/,
+      expected:
+        /was found, but it imports "not-installed", which does not exist: `npm install not-installed`$/,
     },
     './': { expected: /"\.\/" is a folder: name the file in it/ },
     './notes.txt': {
@@ -92,7 +93,7 @@ test('each mistake has a message of its own', async (t) => {
   )
   const root = folder(t, files)
 
-  const problems = await complaints(
+  const problems = await problemsOf(
     Object.keys(cases).map((use) => ({ use })),
     root,
   )
@@ -104,12 +105,12 @@ test('each mistake has a message of its own', async (t) => {
 })
 
 test('a misspelled built-in name gets a suggestion', async (t) => {
-  const [problem] = await complaints([{ use: 'gaurd/origin' }], folder(t))
+  const [problem] = await problemsOf([{ use: 'gaurd/origin' }], folder(t))
   assert.equal(problem?.suggestion, 'guard/origin')
 })
 
-test('a file that is named without ./ gets the path that was meant', async (t) => {
+test('a file that is named without ./ gets its path as a suggestion', async (t) => {
   const files = { 'my-guard.js': hello }
-  const [problem] = await complaints([{ use: 'my-guard.js' }], folder(t, files))
+  const [problem] = await problemsOf([{ use: 'my-guard.js' }], folder(t, files))
   assert.equal(problem?.suggestion, './my-guard.js')
 })

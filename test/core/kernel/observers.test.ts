@@ -39,10 +39,10 @@ test("a third party's observer may be left out, as the built-in ones may", async
   await started(leftOut(many('acme/trace', { observes: true }), ...observers))
 })
 
-test('a plugin that provides anything but observers may not be left out', async () => {
+test('a plugin that provides anything but observers must be required', async () => {
   const observer = many('acme/trace', { observes: true })
   for (const provides of [[], [many('acme/rule')], [one('acme/rule')], [observer, many('acme/rule')]]) {
-    await assert.rejects(started(leftOut(...provides)), /"failing" may not be left out/)
+    await assert.rejects(started(leftOut(...provides)), /"failing" must not have `required: false`/)
   }
 })
 
@@ -54,18 +54,18 @@ test('a plugin cannot declare a built-in capability as an observer', async () =>
   for (const { name } of deciding) {
     await assert.rejects(
       started(leftOut(many(name, { observes: true }))),
-      /"failing" may not be left out/,
+      /"failing" must not have `required: false`/,
       name,
     )
   }
 })
 
-test('an observer that another entry requires may not be left out, in whatever scope they are', async () => {
+test('an observer on which another entry depends must be required, in any scope', async () => {
   const observer = many('acme/trace', { observes: true })
   const needing = definePlugin({ name: 'needing', api: 1, requires: [observer], setup() {} })
   const deciding = definePlugin({ name: 'deciding', api: 1, provides: [many('acme/trace')], setup() {} })
   for (const use of [needing, deciding]) {
-    const refused = new RegExp(`"failing".*may not be left out: "${use.name}" depends on`)
+    const refused = new RegExp(`"failing".*must not have \`required: false\`: "${use.name}" depends on`)
     await assert.rejects(started(leftOut(observer), { use }), refused)
     await assert.rejects(started(leftOut(observer), { scope: '/a', plugins: [{ use }] }), refused)
     await assert.rejects(started({ scope: '/a', plugins: [leftOut(observer), { use }] }), refused)

@@ -7,7 +7,7 @@ import { contextFor } from '#kit/booted.js'
 const needing = (name: string, importPackages: () => Promise<unknown>) =>
   definePlugin({ name, api: 1, importPackages, setup() {} })
 
-test('what each plugin of a list lacks is reported as a start would, that of its scopes too', async () => {
+test('missing packages of each plugin are reported as a start would, also in scopes', async () => {
   const lacking = needing('lacking', async () => {
     throw new ConfigError([{ place: 'pg', message: 'not installed' }])
   })

@@ -16,7 +16,7 @@ const wrong = (name: string, place: string) =>
     },
   })
 
-test('what setting up finds wrong is reported of all plugins, each at the place where its option was written', async () => {
+test('problems found in setup are reported for all plugins, each at the place where its option was written', async () => {
   const ends: string[] = []
   const last = plugin('last', (gateway) => gateway.onStop(() => void ends.push('stopped')))
   const list: List = [

@@ -5,7 +5,7 @@ import { catalogue } from 'sallyport/builtin'
 import { planList } from 'sallyport/embed'
 import { contextFor, recordedLog } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { complaints } from './complaints.js'
+import { problemsOf } from './problems-of.js'
 
 const context = contextFor({})
 
@@ -58,7 +58,7 @@ test('invalid lists, and paths that two scopes share, are problems', async () =>
 test('an id that is used twice in a scope is refused', async (t) => {
   const origin = { use: 'guard/origin', with: { allowed: [] } }
   const root = folder(t)
-  const problems = await complaints([origin, origin], root)
+  const problems = await problemsOf([origin, origin], root)
   assert.match(problems[0]?.message ?? '', /"guard\/origin" is in the list already, at plugins\[0\]/)
 
   await planList([origin, { ...origin, id: 'second' }, { scope: '/a', plugins: [origin] }], {
@@ -70,12 +70,12 @@ test('an id that is used twice in a scope is refused', async (t) => {
 
 test('a scope path that is not one leading slash and plain segments is refused', async (t) => {
   for (const scope of ['github', '/github/', '/', '', '/a b', '/:name', '/*']) {
-    const problems = await complaints([{ scope, plugins: [] }], folder(t))
+    const problems = await problemsOf([{ scope, plugins: [] }], folder(t))
     assert.equal(problems[0]?.place, 'plugins[0].scope', scope)
   }
 })
 
-test('a plugin may require what any scope around it provides, and what is shared wherever that is', async () => {
+test('a plugin may require capabilities of outer scopes, and shared ones of any scope', async () => {
   const [outer, shared, own] = [one('outer'), many('shared', { shared: true }), many('own')]
   const giving = (...provides: Capability[]) => ({
     use: definePlugin({ name: 'giving', api: 1, provides, setup() {} }),

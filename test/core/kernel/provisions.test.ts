@@ -25,7 +25,7 @@ test('a plugin that declares a policy and provides none stops the start', async 
   }
 })
 
-test('a plugin may provide until its setup has ended, and not while another is set up', async () => {
+test('a plugin may provide until its setup has ended, and not during the setup of another', async () => {
   let given: Gateway | undefined
   const inPart = plugin(
     'in-part',
@@ -51,7 +51,7 @@ const sometimes = definePlugin({
   },
 })
 
-test('what the options omit is not to be provided, and nobody may count on it', async () => {
+test('a capability that the options omit need not be provided, and no plugin may require it', async () => {
   const started = (off: boolean, given: boolean) => boot([{ use: sometimes, with: { off, given } }], context)
   for (const off of [true, false]) await (await started(off, !off)).stop()
   await assert.rejects(started(true, true), /health was provided, but .*`omits` does/)
@@ -63,7 +63,7 @@ test('what the options omit is not to be provided, and nobody may count on it', 
   await assert.rejects(planList([{ use: salty }, { use: needing }], context), /"needing": it needs a salt/)
 })
 
-test('an error of `omits` is a problem of the list, and its words are not told', async () => {
+test('an error of `omits` is a problem of the list, and its message is not shown', async () => {
   const omits = (): never => {
     throw new Error('swordfish')
   }

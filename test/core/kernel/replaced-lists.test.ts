@@ -49,9 +49,9 @@ test('a call that outlasts a reload gets its response, and then its list stops',
   await eventually(() => first.steps.length > 0)
   assert.deepEqual(first.steps, ['replaced'])
   assert.ok(
-    lines.some(({ msg, requests }) => /go on with the configuration/.test(String(msg)) && requests === 1),
+    lines.some(({ msg, requests }) => /go on with the old configuration/.test(String(msg)) && requests === 1),
   )
-  // Nor does it hold up another reload, or the end of another list.
+  // The call holds up neither another reload nor the end of another list.
   await running.swap(lasting('third').list)
   assert.equal(await textOf(url), 'third')
   await eventually(() => second.steps.includes('stopped'))
@@ -62,7 +62,7 @@ test('a call that outlasts a reload gets its response, and then its list stops',
   assert.deepEqual(first.steps, ['replaced', 'ended 200', 'stopped'])
 })
 
-test('a reload that leaves no request behind stops the list before', async (t) => {
+test('a reload that leaves no request behind stops the old list', async (t) => {
   const first = lasting('first')
   const running = await serving(t, first.list)
 
@@ -72,7 +72,7 @@ test('a reload that leaves no request behind stops the list before', async (t) =
   assert.deepEqual(first.steps, ['replaced', 'stopped'])
 })
 
-test('of several reloads that wait for the requests before them the last one is served', async (t) => {
+test('if several reloads wait for requests of the old list, the last one is served', async (t) => {
   const { running, first, url, call } = await started(t, { drainLimit: 20_000 })
   await running.swap(lasting('second').list)
   const names = ['third', 'fourth', 'fifth']
@@ -83,7 +83,7 @@ test('of several reloads that wait for the requests before them the last one is 
   assert.equal(await textOf(url), 'fifth')
 })
 
-test('a reload is done when it serves, and the next one waits for the requests before it', async (t) => {
+test('a reload is done when its list serves, and the next reload waits for requests of the old list', async (t) => {
   const { running, first, url, call } = await started(t, { drainLimit: 20_000 })
 
   await running.swap(lasting('second').list)
@@ -131,7 +131,7 @@ test('a stop cuts off the calls of replaced lists after its limit', async (t) =>
   await assert.rejects(call, { code: 'ECONNRESET' })
 })
 
-test('of many replaced lists the oldest is cut off', async (t) => {
+test('with too many replaced lists the oldest is cut off', async (t) => {
   const first = lasting('first')
   const running = await serving(t, lasting('idle').list, { drainLimit: 20 })
   await running.swap(first.list)

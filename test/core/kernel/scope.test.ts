@@ -19,7 +19,7 @@ test('`provides`, `requires`, `provide` and `use` are checked against each other
     })
   const taker = definePlugin({ name: 'taker', api: 1, requires: [Salt, Spice], setup() {} })
 
-  const complaints = async (...plugins: ReturnType<typeof definePlugin>[]): Promise<string[]> => {
+  const problemsOf = async (...plugins: ReturnType<typeof definePlugin>[]): Promise<string[]> => {
     try {
       await (
         await boot(
@@ -35,41 +35,41 @@ test('`provides`, `requires`, `provide` and `use` are checked against each other
     }
   }
 
-  assert.deepEqual(await complaints(taker), [
+  assert.deepEqual(await problemsOf(taker), [
     'it needs a salt, and nothing in the list provides one',
     'it needs a spice, and nothing in the list provides one',
   ])
   assert.match(
-    (await complaints(giver('a', {}), giver('b', {})))[0] ?? '',
+    (await problemsOf(giver('a', {}), giver('b', {})))[0] ?? '',
     /it provides a salt, and so does "a"/,
   )
-  assert.match((await complaints(giver('a', { provides: [] })))[0] ?? '', /`provides` does not list it/)
+  assert.match((await problemsOf(giver('a', { provides: [] })))[0] ?? '', /`provides` does not list it/)
   const twice = giver('a', {
     setup: (gateway: Gateway) =>
       void { first: gateway.provide(Salt, 'x'), second: gateway.provide(Salt, 'x') },
   })
-  assert.match((await complaints(twice))[0] ?? '', /salt was provided twice/)
+  assert.match((await problemsOf(twice))[0] ?? '', /salt was provided twice/)
   const undeclared = definePlugin({ name: 'u', api: 1, setup: (gateway) => void gateway.use(Salt) })
-  assert.match((await complaints(undeclared))[0] ?? '', /`requires` does not list it/)
+  assert.match((await problemsOf(undeclared))[0] ?? '', /`requires` does not list it/)
   const hasty = definePlugin({
     name: 'h',
     api: 1,
     requires: [Salt],
     setup: (gateway) => void gateway.use(Salt)(),
   })
-  assert.match((await complaints(giver('a', {}), hasty))[0] ?? '', /asked for during setup/)
+  assert.match((await problemsOf(giver('a', {}), hasty))[0] ?? '', /was read during setup/)
   const late = giver('a', { setup: (gateway: Gateway) => gateway.onStart(() => gateway.provide(Salt, 'x')) })
-  assert.match((await complaints(late))[0] ?? '', /lists salt, and setup did not provide it/)
+  assert.match((await problemsOf(late))[0] ?? '', /lists salt, and setup did not provide it/)
   const again = giver('a', {
     setup(gateway: Gateway) {
       gateway.provide(Salt, 'x')
       gateway.onStart(() => gateway.provide(Salt, 'x'))
     },
   })
-  assert.match((await complaints(again))[0] ?? '', /provided after setup/)
+  assert.match((await problemsOf(again))[0] ?? '', /provided after setup/)
 })
 
-test('a slip that provides nothing stops the start: no guard is left out, and no limiter', async () => {
+test('a plugin that provides `undefined` by mistake stops the start: no guard or limiter goes missing', async () => {
   for (const capability of [Guard, Limiter]) {
     for (const nothing of [undefined, null]) {
       const slip = definePlugin({
@@ -86,12 +86,12 @@ test('a slip that provides nothing stops the start: no guard is left out, and no
   }
 })
 
-test('the compiler refuses to provide nothing too', async () => {
+test('the compiler refuses to provide `undefined` too', async () => {
   const slip = definePlugin({
     name: 'slip',
     api: 1,
     provides: [Guard],
-    // @ts-expect-error a guard may be missing there
+    // @ts-expect-error the value may be undefined
     setup: (gateway) => gateway.provide(Guard, new Map<string, Guard>().get('none')),
   })
   await assert.rejects(boot([{ use: slip }], context), { code: 'PLUGIN_FAILED' })

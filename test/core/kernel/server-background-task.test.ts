@@ -28,7 +28,7 @@ test('the gateway ends when all background tasks of its list are over', async (t
   await running.over
 })
 
-test('a background task that fails rejects `over`, for which nobody need wait', async (t) => {
+test('a background task that fails rejects `over`, and a program need not wait for `over`', async (t) => {
   let fail = (_error: Error): void => {}
   const work = new Promise<void>((_resolve, reject) => {
     fail = reject
@@ -45,7 +45,7 @@ test('a background task that fails rejects `over`, for which nobody need wait', 
   await assert.rejects(running.over, /lost/)
 })
 
-test('a stop ends the background tasks before it waits for anything', async (t) => {
+test('a stop ends the background tasks first', async (t) => {
   const { entry, arrival, finish } = slowRoute()
   const working = task(Promise.resolve(), () => finish('ended'))
   const running = await serving(t, [listen, entry, working])
@@ -57,7 +57,7 @@ test('a stop ends the background tasks before it waits for anything', async (t) 
   assert.equal((await call).text, 'ended')
 })
 
-test('a background task that throws when it should end holds up neither a reload nor a stop', async (t) => {
+test('a background task that throws at its end holds up neither a reload nor a stop', async (t) => {
   const steps: string[] = []
   const stops = plugin('stops', (gateway) => gateway.onStop(() => void steps.push('stopped')))
   const throwing = task(new Promise(() => {}), () => {

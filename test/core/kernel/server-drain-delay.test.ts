@@ -24,7 +24,7 @@ async function ask(url: string, agent = new Agent()): Promise<Answer> {
   return { status: response.statusCode, connection: response.headers.connection, text }
 }
 
-/** The last wait of a stop begins when sockets have closed, and that is in nobody's hands. */
+/** The last wait of a stop begins when sockets have closed, at a time that the test cannot control. */
 async function passed(clock: FakeClock, ended: Promise<void> | undefined): Promise<void> {
   let isOver = false
   const over = Promise.resolve(ended).finally(() => {
@@ -34,7 +34,7 @@ async function passed(clock: FakeClock, ended: Promise<void> | undefined): Promi
   await over
 }
 
-/** A gateway with a drain delay, a route that answers when it is told, and a count of stopped plugins. */
+/** A gateway with a drain delay, a route that responds when the test lets it, and a count of stopped plugins. */
 async function draining(t: TestContext) {
   const { log, lines } = recordedLog()
   const open: ((text: string) => void)[] = []
@@ -59,7 +59,7 @@ async function draining(t: TestContext) {
   return { running, list, main, internal, readiness, open, said, stopped: () => stopped }
 }
 
-test('a stop is reported at once, the port serves until the drain delay is over, and the internal one to the end', async (t) => {
+test('a stop is reported at once, the main port serves until the drain delay is over, and the internal port to the end', async (t) => {
   const clock = fakeClock(t)
   const { running, main, internal, readiness, open, said, stopped } = await draining(t)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -87,13 +87,13 @@ test('a stop is reported at once, the port serves until the drain delay is over,
   await assert.rejects(readiness(), { code: 'ECONNREFUSED' })
 })
 
-test('a connection that is busy for ever, and a thousand idle ones, do not outlast a drain', async (t) => {
+test('a connection that stays busy, and a thousand idle ones, do not outlast a drain', async (t) => {
   const clock = fakeClock(t)
   const { running, main } = await draining(t)
   const port = Number(new URL(main).port)
   const sockets = Array.from({ length: 1_000 }, () => connect(port, '127.0.0.1'))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
-  // Each asks the next thing as soon as it has an answer.
+  // Each connection sends its next request as soon as it has a response.
   const busy = sockets.slice(0, 8)
   let answers = 0
   for (const socket of busy) {
@@ -115,11 +115,11 @@ test('a connection that is busy for ever, and a thousand idle ones, do not outla
   await passed(clock, ended)
 })
 
-test('a reload during the drain delay is refused, and one under way does not make the gateway ready again', async (t) => {
+test('a reload during the drain delay is refused, and a running one does not make the gateway ready again', async (t) => {
   const clock = fakeClock(t)
   const { running, list, main, readiness } = await draining(t)
   let ended: Promise<void> | undefined
-  // The kernel reads it when it opens the ports: from there on no step of the new list looks at the signal.
+  // The kernel reads it when it opens the ports; after that no step of the new list checks the signal.
   const stopping: Listener = {
     port: 'main',
     get address() {
@@ -138,7 +138,7 @@ test('a reload during the drain delay is refused, and one under way does not mak
   await passed(clock, ended)
 })
 
-test('a stop while the old list of a reload still answers waits once, not twice', async (t) => {
+test('a stop while the old list of a reload still has requests waits once, not twice', async (t) => {
   const { running, list, main, open } = await draining(t)
   const clock = fakeClock(t)
   const first = ask(`${main}/held`).catch((error: NodeJS.ErrnoException) => error.code)
@@ -158,7 +158,7 @@ test('a stop while the old list of a reload still answers waits once, not twice'
   assert.deepEqual(await Promise.all([first, second]), ['ECONNRESET', 'ECONNRESET'])
 })
 
-test('a second stop does not begin anew, and without a delay nothing is waited for', async (t) => {
+test('a second stop does not begin anew, and without a delay a stop does not wait', async (t) => {
   const { running, main, said, stopped } = await draining(t)
   const ended = [running.stop(undefined, 0), running.stop()]
   await assert.rejects(ask(main), { code: 'ECONNREFUSED' })

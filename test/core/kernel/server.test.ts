@@ -61,7 +61,7 @@ test('a list that cannot boot, or cannot open its ports, changes nothing', async
   await assert.rejects(running.swap([listen, { use: 'no-such-plugin' }]), ConfigError)
   const free = await closedPort()
   const before = { use: 'internal/server', with: { address: new URL(free).host } }
-  await assert.rejects(running.swap([listen, before, taken, word('new'), noted]), /the port is taken/)
+  await assert.rejects(running.swap([listen, before, taken, word('new'), noted]), /the port is in use/)
   await assert.rejects(ask(free), { code: 'ECONNREFUSED' })
   await assert.rejects(running.swap([listen, internal, word('new'), noted, late]), /"late" failed in ready/)
   assert.deepEqual([stopped, running.addresses], [2, addresses])
@@ -86,7 +86,7 @@ test('a request in flight at a reload gets its response from the old list', asyn
   await swapped
 })
 
-test('a stop aborts a reload that is still booting, and accepts nothing new from that moment', async (t) => {
+test('a stop aborts a reload that is still booting, and accepts no new requests from then on', async (t) => {
   const running = await serving(t, [listen, closed])
   const url = running.addresses.main ?? ''
   const { promise: arrival, resolve: arrived } = deferred()
@@ -106,7 +106,7 @@ test('a stop aborts a reload that is still booting, and accepts nothing new from
   assert.ok(Date.now() - began < 5_000)
 })
 
-test('a stop while a reload moves to another port is one for the port before too, at once', async (t) => {
+test('a stop while a reload moves to another port closes the old port too, at once', async (t) => {
   const { entry, arrival, finish } = slowRoute()
   const running = await serving(t, [listen, word('old'), entry])
   const url = running.addresses.main ?? ''
@@ -127,7 +127,7 @@ test('a stop while a reload moves to another port is one for the port before too
   await stopped
 })
 
-test('a stop while a reload opens its ports is why that reload fails', async (t) => {
+test('a reload that a stop interrupts while it opens its ports fails with that reason', async (t) => {
   const running = await serving(t, [listen, closed])
   let stopped: Promise<void> | undefined
   const stops = plugin('stops', (gateway) =>
@@ -147,20 +147,20 @@ test('a stop while a reload opens its ports is why that reload fails', async (t)
 
 test('two entries that open the same address are a ConfigError', async () => {
   const twice = [listen, { ...listen, id: 'again' }]
-  await assert.rejects(serving({ after() {} } as never, twice), /two entries of the list open it/)
+  await assert.rejects(serving({ after() {} } as never, twice), /two entries of the list open this address/)
 })
 
-test('the main and the internal port at one address are a ConfigError that says so', async (t) => {
+test('the main and the internal port at one address are a ConfigError that names the cause', async (t) => {
   const { port } = new URL(await closedPort())
   const at = (use: string, host: string) => ({ use, with: { address: `${host}:${port}` } })
 
   for (const host of ['127.0.0.1', '127.1']) {
     const both = [at('listen/http', '127.0.0.1'), at('internal/server', host)]
-    await assert.rejects(serving(t, both), /two entries of the list open it/)
+    await assert.rejects(serving(t, both), /two entries of the list open this address/)
   }
 })
 
-test('of several main ports the address is that of the first', async (t) => {
+test('with several main ports the address is that of the first', async (t) => {
   const { origin } = new URL(await closedPort())
   const first = { use: 'listen/http', id: 'first', with: { address: origin.slice('http://'.length) } }
 
@@ -169,7 +169,7 @@ test('of several main ports the address is that of the first', async (t) => {
   assert.equal(new URL(running.addresses.main ?? '').origin, origin)
 })
 
-test('the public address is among the addresses, once it is known', async (t) => {
+test('the addresses include the public address, once it is known', async (t) => {
   let origin: string | undefined
   const address = providing('address', PublicAddress, {
     get origin() {

@@ -31,7 +31,7 @@ test('a shared value outlives a reload that uses the same key, and no other', as
   assert.deepEqual(notes, ['open a', 'open b', 'close a', 'open a', 'close b', 'close a'])
 })
 
-test('a list that fails to boot closes what it opened and nothing else', async (t) => {
+test('a list that fails to boot closes the shared values that it opened, and no others', async (t) => {
   const notes: string[] = []
   const running = await serving(t, [listen, sharing(notes, 'a')])
   const failing = (gateway: Gateway): void => gateway.onReady(() => Promise.reject(new Error('no')))

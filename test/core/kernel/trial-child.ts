@@ -1,7 +1,7 @@
 import { catalogue } from 'sallyport/builtin'
 import { createLog, trySetup } from 'sallyport/embed'
 
-// Started by trial.test.ts with TRIAL_FLAGS, as a command does: the list is its argument, what is found its output.
+// Started by trial.test.ts with TRIAL_FLAGS, as a command does: its argument is the list, its output the findings.
 const [folder = '', list = '[]'] = process.argv.slice(2)
 const log = createLog({ level: 'silent' })
 const findings = await trySetup(JSON.parse(list), {

@@ -10,7 +10,7 @@ import { listening } from '#kit/listening.js'
 
 const CHILD = join(import.meta.dirname, 'trial-child.ts')
 
-/** A plugin that declares what is named, and what its setup does. */
+/** A plugin that declares these capabilities, with this setup. */
 const plugin = (name: string, provides: string, setup: string): string => `
   import { ConfigError, definePlugin, Guard, Health, Policy } from 'sallyport'
   import { writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ async function tried(
   ])
   const root = folder(t, Object.fromEntries(files))
   const list = [...around, ...Object.keys(plugins).map((name) => ({ use: `./${name}.mjs` }))]
-  // From the sources, whichever way the test was started; tsx needs a worker, and would write its cache.
+  // Runs the sources, however the test was started; tsx needs a worker, and would write its cache.
   const flags = [...TRIAL_FLAGS, '--allow-worker', '--no-warnings', '-C', 'source', '--import', 'tsx']
   const env = { ...process.env, TSX_DISABLE_CACHE: '1', NODE_OPTIONS: '' }
   const { stdout } = await promisify(execFile)(
@@ -39,7 +39,7 @@ async function tried(
   return { findings: JSON.parse(stdout) as TrialFinding[], root }
 }
 
-test('a trial reports what is not provided, not declared, refused and thrown, of every plugin', async (t) => {
+test('a trial reports missing and undeclared capabilities, refused options and errors of every plugin', async (t) => {
   const { findings } = await tried(t, {
     forgets: ['Policy', ''],
     undeclared: ['', 'gateway.provide(Guard, () => {})'],
@@ -61,7 +61,7 @@ test('a trial reports what is not provided, not declared, refused and thrown, of
   assert.match(findings[0]?.message ?? '', /policy/)
 })
 
-test('a trial opens and writes nothing, and starts nothing', async (t) => {
+test('a trial opens no port, writes no file and starts no process', async (t) => {
   let asked = 0
   const url = await listening(t, (_request, response) => response.end(String(++asked)))
   const { findings, root } = await tried(

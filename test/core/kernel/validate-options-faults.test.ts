@@ -42,7 +42,7 @@ const right = () => ({
   ],
 })
 
-// Each can be made independently of the others, and is one fault.
+// Each fault is independent of the others, and is one problem.
 const MISTAKES: readonly (readonly [path: string, make: (value: ReturnType<typeof right>) => void])[] = [
   ['realm', (value) => Object.assign(value, { realm: ['x'] })],
   ['typo', (value) => Object.assign(value, { typo: 1 })],
@@ -53,10 +53,10 @@ const MISTAKES: readonly (readonly [path: string, make: (value: ReturnType<typeo
   ['parts.1.urll', ({ parts: [, second] }) => Object.assign(second ?? {}, { urll: 'https://b.example' })],
 ]
 
-// A rule about several keys waits until each of them is right.
+// A rule about several keys is checked only when each of them is valid.
 const RULES = ['parts.0.file', 'parts.1.name']
 
-test('of any set of faults all are reported at once, but for those of rules about several keys', async () => {
+test('all problems of options are reported at once, except those of rules about several keys', async () => {
   assert.deepEqual(await faults(right()), [])
   await fc.assert(
     fc.asyncProperty(fc.subarray([...MISTAKES]), async (mistakes) => {
@@ -77,7 +77,7 @@ test('of any set of faults all are reported at once, but for those of rules abou
   )
 })
 
-test('a required key that is misspelt is one fault', async () => {
+test('a required key that is misspelt is one problem', async () => {
   const { parts } = right()
   assert.deepEqual(await faults({ relm: 'mine', parts }), ['relm'])
   assert.deepEqual(await faults({ realm: 'mine', parts: [{ name: 'a', ulr: 'https://a.example' }] }), [
@@ -85,7 +85,7 @@ test('a required key that is misspelt is one fault', async () => {
   ])
 })
 
-test('a rule about several keys says nothing while one of them is reported', async () => {
+test('a rule about several keys is not reported while one of these keys is', async () => {
   const either = z
     .strictObject({ token: z.string().regex(/^\w+$/).optional(), file: z.string().optional() })
     .refine(({ token, file }) => token !== undefined || file !== undefined, 'one of them')
@@ -95,7 +95,7 @@ test('a rule about several keys says nothing while one of them is reported', asy
   assert.deepEqual(await faults({ tokn: 'x' }, either), ['tokn'])
 })
 
-test('options that are no mapping are one fault, and accepted ones are what the schema returned', async () => {
+test('options that are no mapping are one problem, and valid ones are replaced by the result of the schema', async () => {
   for (const value of [5, 'x', ['x']]) assert.deepEqual(await faults(value), [''])
   assert.deepEqual(await validateOptions(schema, right()), { value: right() })
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { complaints } from './complaints.js'
+import { problemsOf } from './problems-of.js'
 
-test('wrong options are reported all at once, with their place and a suggestion, and never their value', async (t) => {
+test('wrong options are all reported at once, with their place and a suggestion, and never their value', async (t) => {
   const list = [
     { use: 'guard/origin', with: { alowed: ['hunter2'] } },
     {
@@ -13,7 +13,7 @@ test('wrong options are reported all at once, with their place and a suggestion,
     },
     { use: 'auth/anonymous', with: { secret: 'hunter2' } },
   ]
-  const problems = await complaints(list, folder(t))
+  const problems = await problemsOf(list, folder(t))
 
   assert.deepEqual(
     problems.map(({ place, suggestion }) => [place, suggestion]),
@@ -38,7 +38,7 @@ test('the message for a limit is understandable', async (t) => {
   ]
 
   assert.deepEqual(
-    (await complaints(list, folder(t))).map(({ message }) => message),
+    (await problemsOf(list, folder(t))).map(({ message }) => message),
     ['expected a text that is not empty', 'expected >=1 items', 'expected a number >0'],
   )
 })

@@ -35,14 +35,14 @@ const list: List = [
   },
 ]
 
-test('what plugins warn of is told at the places where it was written, and one that fails says nothing else', async () => {
+test('warnings of plugins have the places where options were written, and a failing plugin shows no message of its own', async () => {
   const locate = (path: readonly (string | number)[]): string => `a.yaml ${path.join('/')}`
   const plan = await planList(list, { ...contextFor({}), locate })
 
   assert.deepEqual(warningsOf(plan), [
     { place: 'a.yaml plugins/0/with/rules/1 (one)', message: 'applies to nothing' },
     { place: 'a.yaml policies/3/0 (two)', message: 'is there twice' },
-    { place: 'plugin "three"', message: 'the plugin failed when it looked for what to warn of' },
+    { place: 'plugin "three"', message: 'the plugin failed in `warnings`' },
   ])
 })
 
@@ -57,7 +57,7 @@ test('a start logs a line for each warning', async (t) => {
     [
       ['warn', 'plugin "one": rules[1]: applies to nothing'],
       ['warn', 'plugin "two": rules[0]: is there twice'],
-      ['warn', 'plugin "three": the plugin failed when it looked for what to warn of'],
+      ['warn', 'plugin "three": the plugin failed in `warnings`'],
     ],
   )
 })

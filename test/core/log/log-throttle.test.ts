@@ -64,7 +64,7 @@ async function watched(t: TestContext) {
   return { running, clock, ask, told, events, counts }
 }
 
-test('refusals of one cause at one route are summarized beyond ten lines, and all are in the metrics', async (t) => {
+test('refusals of one cause at one route are summarized after ten lines, and the metrics count all', async (t) => {
   const { clock, ask, told, events, counts } = await watched(t)
 
   await ask('/closed', 250)
@@ -93,7 +93,7 @@ test('refusals of one cause at one route are summarized beyond ten lines, and al
   assert.equal(told('refused').length, 17)
 })
 
-test('the summary is logged at a stop', async (t) => {
+test('a stop writes the summary', async (t) => {
   const { running, ask, told } = await watched(t)
 
   await ask('/closed', 25)
@@ -114,13 +114,13 @@ test('errors that need no credentials are summarized too', async (t) => {
     await running.app.inject({ method: 'POST', url: '/wrong', headers, payload: '{' })
   await running.stop()
 
-  for (const message of ['a request failed', 'a request was wrong']) {
+  for (const message of ['a request failed', 'a request was invalid']) {
     assert.equal(told(message).length, 11, message)
     assert.equal(told(`${message}, and`)[0]?.['more'], 20)
   }
 })
 
-test('refusals of any number of kinds do not hide an error', async (t) => {
+test('no number of kinds of refusals hides an error', async (t) => {
   const { ask, told } = await watched(t)
 
   for (let cause = 0; cause < 80; cause++)
@@ -133,7 +133,7 @@ test('refusals of any number of kinds do not hide an error', async (t) => {
   )
 })
 
-test('with many causes the lines stay few and their sums right', async (t) => {
+test('with many causes the log has few lines, and their sums are right', async (t) => {
   const { ask, clock, told, running } = await watched(t)
   const most = 65 * 11
   const flood = fc.array(fc.tuple(fc.integer({ min: 0, max: 200 }), fc.integer({ min: 1, max: 40 })), {

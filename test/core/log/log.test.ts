@@ -61,7 +61,7 @@ test('an error is logged with its code and all its causes, and its stack at debu
   assert.match(JSON.parse(loud.lines[0] ?? '').err.stack, /log\.test/)
 })
 
-test('an error with a changed stack is logged all the same, without a line', () => {
+test('an error with a changed stack is logged without its line', () => {
   const { log, lines } = capturedLog(level('info'))
   const frame = 'x\n    at file://elsewhere/a.js:1:1\n    at /a/b.js:1:1\n    at '
   for (const written of [{ stack: 7 }, { message: undefined }, { message: 'other' }, { stack: frame }, {}]) {
@@ -98,7 +98,7 @@ test('a terminal gets lines for people, scrubbed as well', () => {
   assert.match(lines.join(), /INFO.*asked https:\/\/h\/x\?\*\*\*/)
 })
 
-test('lines go to stderr, also the last one before an exit', () => {
+test('lines go to stderr, also the last line before an exit', () => {
   const script = `import { createLog } from 'sallyport/embed'; createLog().fatal('the end'); process.exit(3)`
 
   const { status, stdout, stderr } = spawnSync(
@@ -175,7 +175,7 @@ const places: readonly ((
   (value) => [{ req: { url: `/x?y=${asText(value)}`, headers: { any: value } } }],
 ]
 
-test('RS-31 T10: a secret that the scrubber knows is in no line, in any encoding, field and level', () => {
+test('RS-31 T10: no line has a secret that the scrubber knows, in any encoding, field and level', () => {
   assertHidden(known, (scrubber) => scrubber.add(canary), [
     canary,
     encodeURIComponent(canary),

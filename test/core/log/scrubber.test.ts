@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { LogScrubber } from 'sallyport/embed'
 import { runs } from '#kit/runs.js'
 
-test('a secret is known until every add of it was undone', () => {
+test('the scrubber knows a secret until every `add` of it was undone', () => {
   const scrubber = new LogScrubber()
   const [first, second] = [scrubber.add('swordfish'), scrubber.add('swordfish')]
   first()
@@ -48,7 +48,7 @@ const words = fc.oneof(
   fc.string({ unit: 'binary' }),
 )
 
-test('a line is written as it is only where nothing in it would be replaced', () => {
+test('a line stays unparsed only if the scrubber would replace nothing in it', () => {
   const scrubber = new LogScrubber()
   scrubber.add('swordfish')
   scrubber.add('12345678')

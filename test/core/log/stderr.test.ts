@@ -59,7 +59,7 @@ const parsed = (text: string): Line[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** Every line is there once, in order, or is counted in the notice at its place. */
+/** Every line is there once, in order, or the notice at its position counts it. */
 function nothingUntold(lines: readonly Line[], most: number): number {
   let next = 0
   let missing = 0
@@ -95,7 +95,7 @@ function started(t: TestContext, argv: readonly string[], stderr: 'pipe' | numbe
   }
 }
 
-/** A pipe of the system, where Node would make a socket: the end to write to, and what begins to read the other. */
+/** A pipe of the system, where Node would make a socket: its end for writing, and a function that starts a reader. */
 function pipe(t: TestContext): [number, () => Readable] {
   const file = join(folder(t), 'pipe')
   execFileSync('mkfifo', [file])
@@ -109,7 +109,7 @@ function pipe(t: TestContext): [number, () => Readable] {
 }
 
 for (const kind of ['a socket', 'a pipe'] as const) {
-  test(`a reader of ${kind} that does not read blocks nothing, and gets the number of dropped lines`, async (t) => {
+  test(`a reader of ${kind} that does not read blocks no process, and gets the number of dropped lines`, async (t) => {
     const [writable, reader] = pipe(t)
     const { child, ask } = started(t, [...node, logger], kind === 'a pipe' ? writable : 'pipe')
 
@@ -130,7 +130,7 @@ for (const kind of ['a socket', 'a pipe'] as const) {
   })
 }
 
-test('waiting lines are written when the process ends, if the reader reads', async (t) => {
+test('the end of the process writes the waiting lines, if the reader reads', async (t) => {
   const { child, ask, ended } = started(t, [...node, logger], 'pipe')
   let text = ''
   await ask('3000')
@@ -144,7 +144,7 @@ test('waiting lines are written when the process ends, if the reader reads', asy
   assert.equal(nothingUntold(parsed(text), 3_100), 0)
 })
 
-test('a reader that never reads does not keep the process from its end', async (t) => {
+test('a reader that never reads does not keep the process from ending', async (t) => {
   const { child, ask } = started(t, [...node, logger], 'pipe')
   const left = once(child, 'exit')
 
@@ -165,7 +165,7 @@ test('with a full disk logging does not throw, and every dropped line is counted
   assert.deepEqual(await ended, [2, null])
 })
 
-test('after a full disk the partly written line is completed and the next says how many are missing', async (t) => {
+test('after a full disk the partly written line is completed, and the next line reports how many are missing', async (t) => {
   // Frees space without a disk of its own, which only root could mount.
   if (spawnSync('prlimit', ['--version']).error !== undefined) return t.skip('there is no prlimit here')
   const file = join(folder(t), 'log')
@@ -185,7 +185,7 @@ test('after a full disk the partly written line is completed and the next says h
   assert.equal(nothingUntold(parsed(readFileSync(file, 'utf8')), 201), dropped)
 })
 
-test('lines that come together are written together, and those of several processes do not mix', {
+test('lines that come together are written together, and lines of several processes do not mix', {
   skip: process.platform !== 'linux',
 }, async (t) => {
   const [writable, reader] = pipe(t)
@@ -203,7 +203,7 @@ test('lines that come together are written together, and those of several proces
   assert.equal(parsed(text).length, 3_000)
 })
 
-test('without a stderr, or with one that is gone, the process goes on', async (t) => {
+test('the process goes on without a stderr, or with a closed one', async (t) => {
   for (const closed of ['2>&-', '2</dev/null', '2> >(exit)']) {
     const { ask, ended } = started(t, ['bash', '-c', `exec "$@" ${closed}`, 'bash', ...node, logger], 'pipe')
 

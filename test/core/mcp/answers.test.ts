@@ -46,7 +46,7 @@ const rpcError = (id?: string | number | null): object => ({
 const outcomes = (events: readonly AuditEvent[]) =>
   events.map(({ outcome, causes = [] }) => [outcome, ...causes].join(' '))
 
-// Metrics are in a hurry to know what was called, and audits alone are not.
+// Metrics parse the message at once, and audits alone do not.
 const HOW = ['forward/http', 'forward/balanced', 'with a policy', 'without metrics'] as const
 const EITHER = ['forward/http', 'without metrics'] as const
 
@@ -74,7 +74,7 @@ async function observed(
 }
 
 for (const how of HOW) {
-  test(`a failure that a 200 tells is one, as JSON and as an event: ${how}`, async (t) => {
+  test(`a failure that a 200 reports counts as a failure, as JSON and as an event: ${how}`, async (t) => {
     const answers: object[] = []
     let isStream = false
     const origin = await target(t, (response) => {
@@ -128,7 +128,7 @@ for (const how of HOW) {
     }
   })
 
-  test(`an error without an id is that of each call without an answer: ${how}`, async (t) => {
+  test(`an error without an id counts for each call without an answer: ${how}`, async (t) => {
     const batch = [request(1), { jsonrpc: '2.0', method: 'notifications/x' }, request(2)]
     const answers: unknown[] = []
     const origin = await target(t, (response) =>
@@ -156,7 +156,7 @@ for (const how of HOW) {
   })
 
   if (how === 'without metrics') continue
-  test(`tools that a list names are labels, those of other answers are not: ${how}`, async (t) => {
+  test(`tools in a list become labels, tools in other answers do not: ${how}`, async (t) => {
     const origin = await target(t, (response, body) => {
       const { id, method } = JSON.parse(body)
       const tools = [{ name: method === 'tools/list' ? `listed-${id}` : 'unlisted' }]
@@ -184,7 +184,7 @@ for (const how of HOW) {
 }
 
 for (const how of EITHER)
-  test(`what is not there to be read is judged by its status alone: ${how}`, async (t) => {
+  test(`a response without a readable answer is judged by its status alone: ${how}`, async (t) => {
     const failure = JSON.stringify(toolError(1))
     const origin = await target(t, (response, _body, { url }) => {
       if (url === '/accepted') response.writeHead(202).end()
@@ -206,7 +206,7 @@ for (const how of EITHER)
   })
 
 for (const how of EITHER)
-  test(`an answer in a coding, or of more than a mebibyte, was not read: ${how}`, async (t) => {
+  test(`an encoded answer, or one of more than a mebibyte, is reported as not read: ${how}`, async (t) => {
     const origin = await target(t, (response, body, { url }) => {
       const failure = JSON.stringify(toolError(JSON.parse(body).id))
       const fill = ' '.repeat(1024 * 1024)
@@ -234,7 +234,7 @@ for (const how of EITHER)
     )
   })
 
-test('of a request that is sent again only the last answer counts', async (t) => {
+test('if a request is sent again, only the last answer counts', async (t) => {
   const asked: string[] = []
   const origin = await target(t, (response, _body, { headers: { authorization = '' } }) => {
     asked.push(authorization)
@@ -248,7 +248,7 @@ test('of a request that is sent again only the last answer counts', async (t) =>
 })
 
 for (const how of EITHER)
-  test(`a stream that its target cuts off is a failure of it, whatever it has answered: ${how}`, async (t) => {
+  test(`a stream that its target cuts off fails, whatever the target has answered: ${how}`, async (t) => {
     const origin = await target(t, (response) => {
       response.writeHead(200, SSE_TYPE).write(`data: ${JSON.stringify(fine(1))}\n\n`)
       setImmediate(() => response.destroy())
@@ -287,7 +287,7 @@ for (const how of [...EITHER, 'forward/balanced'] as const)
   })
 
 for (const how of EITHER)
-  test(`a client that leaves when each call has its answer has cut nothing off: ${how}`, async (t) => {
+  test(`a client that leaves after each call has its answer causes no failure: ${how}`, async (t) => {
     const answers = [fine(1), toolError(2)]
     const origin = await target(t, (response) => {
       response.writeHead(200, SSE_TYPE)
@@ -320,7 +320,7 @@ for (const how of EITHER)
     }
   })
 
-test('what a stream was asked for is read when it begins, so that nothing holds the body', async (t) => {
+test('the request body is parsed when its stream begins, so that the stream does not keep its bytes', async (t) => {
   const origin = await target(t, (response) => response.writeHead(200, SSE_TYPE).flushHeaders())
   const requests: FastifyRequest[] = []
   const seeing = plugin('seeing', ({ http }) => {
@@ -333,7 +333,7 @@ test('what a stream was asked for is read when it begins, so that nothing holds 
   assert.equal(body?.message?.calls[0]?.subjects[0]?.name, 'a')
 })
 
-test('events pass while the answer is still to come', async (t) => {
+test('events pass before the answer arrives', async (t) => {
   let response: ServerResponse | undefined
   const origin = await target(t, (each) => {
     response = each.writeHead(200, SSE_TYPE)
@@ -354,7 +354,7 @@ test('events pass while the answer is still to come', async (t) => {
   assert.deepEqual(outcomes(await eventsOf(1)), ['failed rpc_error'])
 })
 
-test('a client of the official SDK: what its calls came to', async (t) => {
+test('the results of the calls of an official SDK client', async (t) => {
   const { url } = await mcpTarget(t)
   const { main, events, eventsOf, operations } = await observed(t, url, 'forward/http')
   const client = new Client({ name: 'test', version: '1' })
@@ -383,7 +383,7 @@ test('a client of the official SDK: what its calls came to', async (t) => {
   assert.deepEqual(tools, ['add', 'fail', 'count'])
 })
 
-test('a server of the official SDK without sessions: what calls came to', async (t) => {
+test('the results of calls to an official SDK server without sessions', async (t) => {
   const { url } = await mcpTarget(t, { era: '2026-07-28' })
   const { main, eventsOf, operations } = await observed(t, url, 'forward/http')
   const ask = async (method: string, params: { readonly name?: string } = {}) => {
@@ -418,13 +418,13 @@ test('a server of the official SDK without sessions: what calls came to', async 
   )
 })
 
-test('without observers nothing looks at a response', async (t) => {
+test('without observers no response is parsed', async (t) => {
   const origin = await target(t, (response) => response.writeHead(200, JSON_TYPE).end('{"id":1,"error":{}}'))
   const { main } = await proxied(t, origin)
   assert.equal((await send(main, post(request(1)))).body, '{"id":1,"error":{}}')
 })
 
-test('what is kept of an answer to be read takes room, and none once it has ended in any way', () => {
+test('the kept bytes of an answer count in the room, and are freed once it has ended in any way', () => {
   const to: ResponseSink = { begin: () => {}, data: () => true, end: () => true, discard: () => {} }
   const ends: readonly ((sink: ResponseSink) => unknown)[] = [
     (sink) => sink.end([]),

@@ -35,7 +35,7 @@ async function limited(t: TestContext, limits = byCaller) {
 }
 
 for (const by of ['caller', 'address']) {
-  test(`by ${by} alone, each call of a batch counts`, async (t) => {
+  test(`each call of a batch counts with a limit by ${by} alone`, async (t) => {
     const { post, bodies } = await limited(t, limitedTo({ by, rate: '10/1m' }))
     assert.equal(await post(batchOf(11)), 429)
     assert.equal(await post(batchOf(8)), 200)
@@ -44,7 +44,7 @@ for (const by of ['caller', 'address']) {
   })
 }
 
-test('a batch is one however it begins, comes or is framed', async (t) => {
+test('a batch is recognized however it begins, arrives or is framed', async (t) => {
   const batch = batchOf(9)
   const bytes = Buffer.from(batch)
   const marked = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes])
@@ -70,7 +70,7 @@ test('a batch is one however it begins, comes or is framed', async (t) => {
   }
 })
 
-test('a batch that begins with white space, and comes in pieces, counts', async (t) => {
+test('a batch that begins with white space and arrives in pieces is recognized', async (t) => {
   const { main, post } = await limited(t)
   const batch = batchOf(9)
   const socket = dial(main)
@@ -86,7 +86,7 @@ test('a batch that begins with white space, and comes in pieces, counts', async 
   assert.equal(await post(batchOf(2)), 429)
 })
 
-test('no other body is read or changed, and each counts once', async (t) => {
+test('every other body passes unread and unchanged, and each counts once', async (t) => {
   const { main, post, bodies, received } = await limited(t)
   const large = Buffer.alloc(3_000_000, 'x')
   const sent: readonly (readonly [string | Buffer, Record<string, string>])[] = [
@@ -102,7 +102,7 @@ test('no other body is read or changed, and each counts once', async (t) => {
   for (const [body, headers] of sent) assert.equal(await post(body, headers), 200, JSON.stringify(headers))
   assert.ok(sent.every(([body], index) => Buffer.from(body).equals(bodies[index] ?? large.subarray(1))))
 
-  // It goes on as it comes.
+  // The target gets the bytes as they arrive.
   const before = received.bytes
   const socket = dial(main)
   t.after(() => socket.destroy())
@@ -125,7 +125,7 @@ test('an empty body that ends late is passed on as it is', async (t) => {
   assert.deepEqual(bodies.map(String), [''])
 })
 
-test('a body without a first byte is none to wait for when its client leaves', async (t) => {
+test('a wait for the first byte ends when the client leaves', async (t) => {
   const { main, post, bodies } = await limited(t)
   const socket = dial(main)
   socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n')

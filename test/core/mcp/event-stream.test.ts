@@ -13,7 +13,7 @@ const read = (parser: EventStreamParser, pieces: readonly string[]) =>
 const unit = fc.constantFrom('data', ':', ' ', 'a', '\n', '\r', '\r\n', 'event', 'id', '\u00ef\u00bb\u00bf')
 const anyStream = fc.string({ unit, maxLength: 30 })
 
-test('events have a name and the lines of their data, and what is no event is left out', () => {
+test('events have a name and the lines of their data, and comments are left out', () => {
   const parser = new EventStreamParser(100)
   const stream =
     '\u00ef\u00bb\u00bfdata: a\r\ndata:b\r\rid: 7\nretry: 250\nevent: x\ndata:  c\nother: d\n\n: e\n\ndata: unfinished\n'
@@ -22,7 +22,7 @@ test('events have a name and the lines of their data, and what is no event is le
   assert.equal(parser.retry, 250)
 })
 
-test('an event that is too long is told, and the next one is read', () => {
+test('an event that is too long is reported, and the next one is read', () => {
   const long = `data: ${'a'.repeat(3_000)}\n\n`
   const stream = `data: aaaaaaaaaa\n\n${long}data: aaa\ndata: aaa\ndata: aaa\n\n${long}${long}data: b\n\n`
   for (const pieces of [[stream], stream.split('')]) {
@@ -41,7 +41,7 @@ test('events are the same however their bytes arrive', () => {
   )
 })
 
-test('wherever a stream breaks off, the one that resumes it is read like the first', () => {
+test('a resumed stream is read like a first one, wherever the one before broke off', () => {
   fc.assert(
     fc.property(anyStream, anyStream, (broken, resumed) => {
       const parser = new EventStreamParser(12)

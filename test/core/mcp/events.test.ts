@@ -19,7 +19,7 @@ function partsOf(stream: Buffer, lengths: readonly number[], maxLength: number) 
   return { parts, rest: splitter.rest() }
 }
 
-test('the parts are the stream, and no more of it is held than allowed, wherever it is cut', () => {
+test('the parts joined are the stream, and the splitter holds no more than allowed, wherever the stream is cut', () => {
   fc.assert(
     fc.property(anyStream, sizes, fc.integer({ min: 1, max: 30 }), (text, lengths, maxLength) => {
       const stream = Buffer.from(text)
@@ -44,13 +44,13 @@ test('whole events are the same, wherever the stream is cut', () => {
   )
 })
 
-test('the pieces of an event that is too long say so, up to its last one', () => {
+test('each piece of an event that is too long is marked, up to its last one', () => {
   const { parts } = partsOf(Buffer.from(`data: ${'x'.repeat(20)}\n\ndata: y\n\n`), [7], 10)
   const told = parts.map(({ isWhole, isLast }) => [isWhole, isLast])
   assert.deepEqual(told, [...Array(told.length - 2).fill([false, false]), [false, true], [true, true]])
 })
 
-test('an event of more lines than any server sends is not read', () => {
+test('an event of more lines than any server sends is not parsed', () => {
   assert.equal(new StreamEvent(Buffer.from('data: 1\n'.repeat(100_000)), false).isTooLong, false)
   assert.equal(new StreamEvent(Buffer.from('data: 1\n'.repeat(100_001)), false).isTooLong, true)
 })

@@ -20,7 +20,7 @@ test('no shared cache may keep a list, changed or not', async (t) => {
     assert.equal((await send(main, { path: `/${index}` })).headers['cache-control'], 'private, max-age=60')
 })
 
-test('events under no type, or as plain text, are looked through', async (t) => {
+test('events without a type, or as plain text, are filtered', async (t) => {
   const types = ['', 'Content-Type: text/plain\r\n', 'Content-Type: text/plain; charset=utf-8\r\n']
   const starts = ['', ':\n\n', 'id: 1\n', 'event:message\n', 'retry: 1\r\n', '\ufeff\n']
   const cases = types.flatMap((type) => starts.map((start) => [type, start] as const))
@@ -38,7 +38,7 @@ test('events under no type, or as plain text, are looked through', async (t) => 
   }
 })
 
-test('the end of events under no type waits for the policy, also with an event that it has cut off', async (t) => {
+test('the end of events without a type waits for the policy, also after an event that was cut off', async (t) => {
   const target = await rawTarget(t, () => answer('X-A: 1', `id: 1\ndata: ${LIST}\n\ndata: ${LIST}`))
   const later = policy(async (_caller, listed) => listed.map(isShown))
   const { main } = await proxied(t, target.origin, {}, [later])

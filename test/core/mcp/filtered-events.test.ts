@@ -23,7 +23,7 @@ function deferred<T>() {
   return { promise, resolve, reject }
 }
 
-/** A stream, and what comes out of it; `waits` is resolved when the target may go on. */
+/** A stream and its output; `waits` is resolved when the target may go on. */
 function opened(shows: Policy['shows'] = hiding.shows, reads = true) {
   const out: Buffer[] = []
   const lists = new ListFilter([{ ...hiding, shows }], 0)
@@ -119,7 +119,7 @@ test('only events that hold a list change, wherever the stream is cut, and whene
   await fc.assert(run, { numRuns: runs(1500) })
 })
 
-test('a stream may be split at every position', async () => {
+test('a stream is filtered alike, wherever its chunks are split', async () => {
   const stream = (items: string): Buffer =>
     Buffer.from(
       `\ufeffdata: ${list(items)}\r\n\r\n: é\r\n\r\nid: 1\rdata: ${list(items)}\r\rdata: [\ndata: ]\n\n`,
@@ -139,7 +139,7 @@ test('data in several lines stays in several lines, around the other fields', as
   assert.equal(await passed(Buffer.from(event(A)), [7]), event(A))
 })
 
-test('an event ends where it ended, whatever each of its lines ends with', async () => {
+test('a changed event ends with its own line breaks, whichever each of its lines has', async () => {
   const [begin, more, changed] = ['data: {"result":', `data: {"tools":[${X}]}}`, 'data: {"tools":[]}}']
   for (const [sent, expected] of [
     [`${begin}\r${more}\n\n`, `${begin}\r${changed}\n\n`],
@@ -151,7 +151,7 @@ test('an event ends where it ended, whatever each of its lines ends with', async
   }
 })
 
-test('an event leaves when it is complete, a comment at once, and nothing counts any more', async () => {
+test('a complete event and a comment are passed on at once, and count no more', async () => {
   const { write, out, held } = opened()
   const after = async (chunk: string): Promise<string> => {
     out.length = 0
@@ -164,13 +164,13 @@ test('an event leaves when it is complete, a comment at once, and nothing counts
   assert.equal(await after('\r'), 'data: 1\n\r')
   assert.equal(await after('\n'), '\n')
   assert.equal(await after(`data: ${list(X)}`), '')
-  // 64 MiB are for all, and these bytes are of them.
+  // These bytes take room from the 64 MiB of all responses.
   assert.equal(held.reserve(64 * 1024 ** 2), false)
   assert.equal(await after('\n\n'), `data: ${list('')}\n\n`)
   assert.equal(held.reserve(64 * 1024 ** 2), true)
 })
 
-test('the beginning of an event takes no room while the caller does not read', () => {
+test('the beginning of an event does not count while the caller does not read', () => {
   const { events, held } = opened(hiding.shows, false)
 
   assert.equal(events.data(Buffer.from('data: 1\n\ndata: {')), false)
@@ -182,7 +182,7 @@ test('the beginning of an event takes no room while the caller does not read', (
   assert.equal(held.reserve(64 * 1024 ** 2), true)
 })
 
-test('data that is no JSON, and JSON that is no event, ends the stream', async () => {
+test('data that is not JSON, and JSON outside of an event, end the stream', async () => {
   for (const stream of [
     ...[
       'data: {"result":{"tools":[{"name":"x"}]},}\n\n',
@@ -196,7 +196,7 @@ test('data that is no JSON, and JSON that is no event, ends the stream', async (
   }
 })
 
-test('what came before an event that cannot be read is passed on, also from the same chunk', async () => {
+test('the events before a malformed one are passed on, also from the same chunk', async () => {
   for (const rest of ['data: [\n\n', 'data: [']) {
     const { events, ended, out } = opened()
     events.data(Buffer.from(`data: 1\n\n${rest}`))
@@ -207,7 +207,7 @@ test('what came before an event that cannot be read is passed on, also from the 
   }
 })
 
-test('what fails while another event is with the policy leaves no promise behind', async (t) => {
+test('a failure while a policy decides about another event leaves no promise unhandled', async (t) => {
   const lost: unknown[] = []
   const note = (error: unknown): void => void lost.push(error)
   process.on('unhandledRejection', note)
@@ -231,7 +231,7 @@ test('what fails while another event is with the policy leaves no promise behind
   assert.deepEqual(lost, [])
 })
 
-test('an answer for which there is no room is left out, and the first failure is told', async () => {
+test('an error answer without room is left out, and the first failure is reported', async () => {
   const lists = new ListFilter([{ ...hiding, shows: () => Promise.reject(new Error('broken')) }], 0)
   const failed = deferred<unknown>()
   const unread: ResponseSink = { begin: () => {}, data: () => false, end: () => true, discard: () => {} }

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { serving } from '#kit/booted.js'
 import { listen } from '#kit/plugin.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { ALLOWED, mcpRoute, policy, toolCall } from '../gate/judged.js'
 
 async function gateway(t: TestContext) {
@@ -31,7 +31,7 @@ async function gateway(t: TestContext) {
             '',
             '',
           ]
-    const answer = await spoken(addresses.main ?? '', Buffer.from(framed.join('\r\n')))
+    const answer = await sendRaw(addresses.main ?? '', Buffer.from(framed.join('\r\n')))
     if (answer.startsWith('HTTP/1.1 400')) assert.match(answer, /message_header_mismatch/)
     return Number(answer.slice(9, 12))
   }
@@ -44,7 +44,7 @@ const METHOD = 'Mcp-Method: tools/call'
 const NAME = 'Mcp-Name: search'
 const call = toolCall('search')
 
-test('from 2026-07-28 on the headers have to be there, once, and as the body says', async (t) => {
+test('from 2026-07-28 on each header is required once, and must match the body', async (t) => {
   const { send } = await gateway(t)
   assert.equal(await send(call, [MODERN, METHOD, NAME]), 200)
   for (const headers of [
@@ -71,7 +71,7 @@ test('from 2026-07-28 on the headers have to be there, once, and as the body say
   assert.equal(await send(task, [MODERN, 'Mcp-Method: tasks/get', 'Mcp-Name: t2']), 400)
 })
 
-test('the version of a header is that of the body, from 2026-07-28 on', async (t) => {
+test('from 2026-07-28 on the version in the header must match the one in the body', async (t) => {
   const { send } = await gateway(t)
   const said = (version: unknown) => ({
     ...call,
@@ -87,7 +87,7 @@ test('the version of a header is that of the body, from 2026-07-28 on', async (t
   assert.equal(await send(said('2025-06-18'), [OLD]), 200)
 })
 
-test('for older versions nobody needs them, and they must not contradict the body', async (t) => {
+test('for older versions the headers are optional, and must not contradict the body', async (t) => {
   const { send } = await gateway(t)
   for (const version of [[], [OLD], ['MCP-Protocol-Version: newest']]) {
     assert.equal(await send(call, version), 200)
@@ -130,7 +130,7 @@ test('a hidden header is refused: by an underscore, in Connection, or in a trail
   assert.equal(await send(call, ['Mcp-Param-Some_Thing: 1', 'Mcp-Session-Id: a']), 200)
 })
 
-test('a name in base64 is compared as the text that it is, and only in its one form', async (t) => {
+test('a name in base64 is decoded before it is compared, and only canonical base64 is accepted', async (t) => {
   const { send } = await gateway(t)
   const headers = (name: string) => [MODERN, METHOD, `Mcp-Name: =?base64?${name}?=`]
   const base64 = (text: string) => Buffer.from(text).toString('base64')

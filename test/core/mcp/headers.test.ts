@@ -5,7 +5,7 @@ import { mcpHeaders } from 'sallyport/toolkit'
 
 const named = { 'mcp-method': 'tools/call', 'mcp-name': 'search' }
 
-test('they count from the version on that has them', () => {
+test('the headers count from the first version that has them', () => {
   for (const version of ['2026-07-28', '2026-12-01', '2030-01-01'])
     assert.deepEqual(mcpHeaders({ ...named, 'mcp-protocol-version': version }), {
       mcpMethod: 'tools/call',
@@ -16,7 +16,7 @@ test('they count from the version on that has them', () => {
   assert.deepEqual(mcpHeaders(named), {})
 })
 
-test('of the URI of a resource there is no query, no fragment, no content and nothing of its credentials', () => {
+test('a logged URI of a resource has no query, fragment, content or credentials', () => {
   const nameOf = (name: string, method = 'resources/read') =>
     mcpHeaders({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': name }).mcpName
   for (const method of ['resources/read', 'completion/complete', 'unknown']) {
@@ -32,14 +32,14 @@ test('of the URI of a resource there is no query, no fragment, no content and no
   assert.equal(nameOf('?token=secret'), undefined)
 })
 
-test('the identifier of a task is as good as a token, and is not there', () => {
+test('the identifier of a task, which works like a token, is not logged', () => {
   for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
     const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': '786512e2' }
     assert.deepEqual(mcpHeaders(headers), { mcpMethod: method })
   }
 })
 
-test('whatever a client writes, what is left of it is short and printable', () => {
+test('whatever a client writes, the logged fields are short and printable', () => {
   const text = fc.option(fc.string({ unit: 'binary', maxLength: 1000 }), { nil: undefined })
   fc.assert(
     fc.property(text, text, (method, name) => {

@@ -37,7 +37,7 @@ const isEmpty = (budget: ResponseBudget): boolean => {
   return isFree
 }
 
-test('whatever is written arrives in order, in small parts, and counts until it is read', () => {
+test('data arrives in order, in small parts, and counts until the caller reads it', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 300_000 }), { minLength: 1, maxLength: 6 })
   const run = fc.property(sizes, fc.boolean(), (lengths, ends) => {
     const budget = new ResponseBudget(LIMIT)
@@ -60,7 +60,7 @@ test('whatever is written arrives in order, in small parts, and counts until it 
   fc.assert(run, { numRuns: runs(50) })
 })
 
-test('where there is no room, the response ends of which nothing was read for longest', async () => {
+test('without room, the response whose caller has not read for longest ends', async () => {
   const budget = new ResponseBudget(LIMIT)
   const [idle, slow] = [opened(budget), opened(budget)]
   for (const { response } of [idle, slow]) response.data(Buffer.alloc(1.5 * MIB))
@@ -82,7 +82,7 @@ test('where there is no room, the response ends of which nothing was read for lo
   assert.ok(isEmpty(budget))
 })
 
-test('a response that ends to make room for more of itself takes none', async () => {
+test('a response that is ended to make room for itself takes no room', async () => {
   const budget = new ResponseBudget(LIMIT)
   const { response, state } = opened(budget)
   response.data(Buffer.alloc(2 * MIB))
@@ -99,7 +99,7 @@ test('a response that ends to make room for more of itself takes none', async ()
   assert.ok(isEmpty(budget))
 })
 
-test('a response of which nothing is read for long is ended', async () => {
+test('a response whose caller does not read for long is ended', async () => {
   const budget = new ResponseBudget(LIMIT)
   const { response, state } = opened(budget, 20)
   response.data(Buffer.alloc(MIB))

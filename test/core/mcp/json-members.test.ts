@@ -5,7 +5,7 @@ import { countMembers, ENVELOPE, INNER, PARAMS, resembles } from '#core/mcp/json
 import { parsed } from '#core/mcp/message.js'
 import { runs } from '#kit/runs.js'
 
-/** JSON as it is written: objects are lists of members, so that a name may come twice. */
+/** JSON as it is written: objects are lists of members, so that a name may occur twice. */
 type Written =
   | { readonly text: string }
   | { readonly items: readonly Written[] }
@@ -56,7 +56,7 @@ const space = fc.constantFrom('', '', ' ', '\n\t')
 const escaped = (name: string): string =>
   `"${name.replace(/[\s\S]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)}"`
 
-/** The text, with white space and escapes drawn for each place. */
+/** The text, with random white space and escapes everywhere. */
 function textOf(value: Written, draw: () => string, escapes: () => boolean): string {
   const s = draw
   if ('text' in value) return s() + value.text + s()
@@ -71,7 +71,7 @@ function textOf(value: Written, draw: () => string, escapes: () => boolean): str
 
 const fold = (name: string): string => (name.split('\0')[0] ?? '').trim().toUpperCase().toLowerCase()
 
-/** Slow and obvious: every object that matters, member by member. */
+/** Slow and obvious: compares every relevant object member by member. */
 function isAmbiguous(
   value: Written,
   known: ReadonlySet<string>,
@@ -89,7 +89,7 @@ function isAmbiguous(
 }
 const isInner = (name: string) => name === 'ref' || name === 'notifications'
 
-/** Only methods that name something have members in their `params` that are known. */
+/** Only methods that name a subject have known members in their `params`. */
 function namesSomething(envelope: Written): boolean {
   if (!('members' in envelope)) return false
   const method = envelope.members.findLast(([name]) => name === 'method')?.[1]
@@ -131,7 +131,7 @@ function processorTime(run: () => void): number {
   return process.cpuUsage(before).user
 }
 
-test('a text is refused exactly where a slow reading of its objects finds a name twice, or nearly', () => {
+test('a text is refused exactly where a slow parser of the test finds a name twice, or a name that resembles a known one', () => {
   const texts = fc.oneof(
     message,
     fc.array(fc.oneof(message, written.value), { maxLength: 4 }).map((items) => ({ items })),
@@ -159,7 +159,7 @@ test('a text is refused exactly where a slow reading of its objects finds a name
   assert.ok(refused > runs(300) / 2)
 })
 
-test('any text at all is read or refused, and never crashes', () => {
+test('any text is read or refused, and never crashes the parser', () => {
   const piece = fc.constantFrom(
     ...['[', ']', '{', '}', '"', '\\', ':', ',', 'params', '"params"'],
     '1',
@@ -182,7 +182,7 @@ test('any text at all is read or refused, and never crashes', () => {
   )
 })
 
-test('1,000 levels are read and no more, however many there are', () => {
+test('1,000 levels are read, and a deeper text is refused', () => {
   const nested = (levels: number) => `{"params":{"a":${'['.repeat(levels - 2)}${']'.repeat(levels - 2)}}}`
   assert.equal(codeOf(nested(1_000)), undefined)
   assert.equal(codeOf(nested(1_001)), 'MESSAGE_TOO_LARGE')
@@ -193,7 +193,7 @@ test('1,000 levels are read and no more, however many there are', () => {
   assert.equal(codeOf(JSON.stringify({ a: '['.repeat(5_000) })), undefined)
 })
 
-test('objects that say what is called have 10,000 members and no more, those of all calls together', () => {
+test('the objects that determine the calls of a message have at most 10,000 members together', () => {
   const members = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, 1]))
   const batch = (count: number) => JSON.stringify([members(5_000), members(count)])
@@ -201,7 +201,7 @@ test('objects that say what is called have 10,000 members and no more, those of 
   assert.equal(codeOf(JSON.stringify({ params: { arguments: members(20_000) } })), undefined)
 })
 
-test('arguments may hold what they like', () => {
+test('the arguments of a call may hold any members', () => {
   for (const inside of ['"a":1,"a":2', '"Method":1,"METHOD":2', '"params":{"name":1,"Name":2}'])
     assert.equal(codeOf(`{"method":"tools/call","params":{"name":"x","arguments":{${inside}}}}`), undefined)
   assert.equal(countMembers('{"a":{"b":1},"params":{"c":[{"d":1}]}}'), 3)
@@ -238,13 +238,13 @@ test('megabytes of a batch of subscriptions are refused before they are parsed',
   assert.ok(took < 50_000, `${took} microseconds`)
 })
 
-test('a name of megabytes is not compared letter by letter', () => {
+test('a name of megabytes is never folded to compare it', () => {
   const name = 'ŉ'.repeat(4_000_000)
   const took = processorTime(() => assert.equal(resembles(name, PARAMS), false))
   assert.ok(took < 20_000, `${took} microseconds`)
 })
 
-test('what would take seconds to parse, for its many names, is refused before that', () => {
+test('a text whose many names would take seconds to parse is refused before parsing', () => {
   const holding = (count: number): string => {
     const members = Array.from({ length: count }, (_, index) => `"${index}":1`)
     return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{${members}}}}`
@@ -253,7 +253,7 @@ test('what would take seconds to parse, for its many names, is refused before th
   assert.equal(codeOf(holding(99_995)), 'MESSAGE_TOO_LARGE')
 })
 
-test('what would take hundreds of megabytes once it is parsed is refused before that', () => {
+test('a text that would take hundreds of megabytes once parsed is refused before parsing', () => {
   const holding = (list: string): string =>
     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[${list}]}}`
   for (const item of ['{}', '[]']) {

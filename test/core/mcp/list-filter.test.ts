@@ -25,12 +25,12 @@ const filterWith = (shows: Policy['shows'], timeout = 10_000) => {
 }
 const filter = filterWith(hiding.shows)
 
-test('what is left of any message is what JSON.parse and a filter leave, and the rest is as it was', async () => {
+test('the filtered message equals that of JSON.parse and a filter, and all other bytes stay', async () => {
   const run = fc.asyncProperty(
     fc.oneof(message, fc.array(fc.oneof(message, anything))),
     fc.integer(),
     async (sent, seed) => {
-      // `__proto__` as a member is no value that both can hold.
+      // A member `__proto__` cannot be compared: the results differ in it.
       const text = written(sent, randomFrom(seed))
       if (text.includes('proto') || hasObjectForList(parseJson(text))) return
       const left = await filter(text)
@@ -71,7 +71,7 @@ test('only the items are cut, and a comma with each', async () => {
   assert.equal(await filter(list(`1,${x},${a},[],"b",{},${b},null`)), list(`${a},${b}`))
 })
 
-test('a result is for no cache that others use, with a list or without, and however that is written', async () => {
+test('no shared cache may keep a result, with or without a list, in any spelling of the scope', async () => {
   const a = '{"name":"a"}'
   const x = '{"name":"x"}'
   const result = (scope: string, items: string): string =>
@@ -101,7 +101,7 @@ test('a result is for no cache that others use, with a list or without, and howe
   })
 })
 
-test('a result of a tool passes whatever is in it', async () => {
+test('the result of a tool passes, whatever it contains', async () => {
   const inner = '{"result":{"tools":[{"name":"x"}]},"tools":[{"name":"x"}]}'
   for (const text of [
     `{"result":{"content":[${inner}],"structuredContent":${inner},"_meta":${inner}}}`,
@@ -113,7 +113,7 @@ test('a result of a tool passes whatever is in it', async () => {
   }
 })
 
-test('a long list is asked about in parts, and others get their turn meanwhile', async () => {
+test('the policy gets a long list in parts, and other work runs in between', async () => {
   const items = Array.from({ length: 200_000 }, (_, index) => ({ name: index % 3 === 0 ? 'x' : `a${index}` }))
   const sizes = new Set<number>()
   let turns = 0
@@ -135,12 +135,12 @@ test('a long list is asked about in parts, and others get their turn meanwhile',
   assert.ok(turns > 5, `${turns}`)
 })
 
-test('a batch in a batch is looked through', async () => {
+test('a batch in a batch is filtered', async () => {
   const inner = (items: string): string => `[[[{"result":{"tools":[${items}]}}], 1]]`
   assert.equal(await filter(inner('{"name":"x"},{"name":"a"}')), inner('{"name":"a"}'))
 })
 
-test('a list of long names is asked about in parts of few characters', async () => {
+test('the policy gets a list of long names in parts of few characters', async () => {
   const items = Array.from({ length: 500 }, (_, index) => ({ name: `a${index}${'y'.repeat(2000)}` }))
   const sizes: number[] = []
 
@@ -152,14 +152,14 @@ test('a list of long names is asked about in parts of few characters', async () 
   assert.ok(sizes.length > 50 && sizes.every((size) => size < 20_000), `${sizes}`)
 })
 
-test('an answer that is none, late, or thrown, is an error, and nothing is shown', async () => {
+test('an invalid, late or thrown answer of a policy is an error, and no item is shown', async () => {
   const text = '{"result":{"tools":[{"name":"a"},{"name":"b"}]}}'
   const wrong: readonly unknown[] = [
     ...[undefined, null, true, [], [true], [true, true, true], [true, 'yes'], [1, 1], Array(2)],
     ...[{ length: 2, 0: true, 1: true }, Promise.resolve([true]), new Promise(() => {})],
   ]
   for (const answer of wrong) {
-    // What a plugin without types could answer.
+    // Answers that a plugin without types could give.
     await assert.rejects(filterWith(() => answer as never, 20)(text), { code: 'POLICY_UNAVAILABLE' })
   }
   const failing = [
@@ -191,7 +191,7 @@ test('every policy has to show an item', async () => {
   assert.equal(String(left), '{"result":{"resourceTemplates":[{"uriTemplate":"c"}]}}')
 })
 
-test('a policy is shown the whole definition of what is listed', async () => {
+test('a policy gets the whole definition of each listed item', async () => {
   const definitions: unknown[] = []
   const kept = filterWith((_caller, listed) => {
     definitions.push(...listed.map(({ definition }) => definition))
@@ -206,7 +206,7 @@ test('a policy is shown the whole definition of what is listed', async () => {
   assert.deepEqual(JSON.parse(left).result.tools, [tools[0]])
 })
 
-test('nobody is asked any more once the caller is gone', async () => {
+test('no policy is asked any more once the caller is gone', async () => {
   let asked = 0
   const counting = filterWith((_caller, listed) => {
     asked++

@@ -17,7 +17,7 @@ const filter = async (message: Buffer | string): Promise<string> =>
     ),
   )
 
-test('whatever a client could take for a list is filtered: repeated, escaped, or in another case', async () => {
+test('everything that a client could take for a list is filtered: repeated, escaped, or in another case', async () => {
   const hidden = '[{"name":"x","uri":"x"}]'
   for (const member of [
     ...['tools', 'Tools', 'TOOLS', 'tool\u017f', '\\u0074ools', 'too\\u006c\\u017F', 'T\\u004fOLs'],
@@ -35,7 +35,7 @@ test('whatever a client could take for a list is filtered: repeated, escaped, or
   assert.equal(await filter(`\ufeff[{"result":{"tools":${hidden}}}]`), '\ufeff[{"result":{"tools":[]}}]')
 })
 
-test('what comes in place of a list, and could have names, is refused', async () => {
+test('an object instead of a list is refused', async () => {
   for (const member of ['tools', 'resources', 's\u212aills'])
     for (const value of ['{"0":{"name":"x"}}', '{}'])
       await assert.rejects(async () => filter(`{"result":{"${member}":${value}}}`), {
@@ -45,7 +45,7 @@ test('what comes in place of a list, and could have names, is refused', async ()
     assert.equal(await filter(text), text)
 })
 
-test('an item is known by one member of the right name, or not at all', async () => {
+test('an item is listed by its one member of the right name, and cut without it', async () => {
   for (const item of [
     ...['{"name":"a","name":"x"}', '{"name":"x","name":"a"}', '{"name":"a","name":"a"}'],
     ...['{"name":"a","Name":"x"}', '{"Name":"a"}', '{"name":"a","\\u006eame":"x"}', '{"name":["a"]}'],
@@ -122,7 +122,7 @@ test('text that is not JSON is refused, as JSON.parse does', async () => {
   }
 })
 
-test('random bytes are JSON here when they are JSON for JSON.parse', async () => {
+test('the reader accepts random bytes exactly when JSON.parse does', async () => {
   const piece = fc.constantFrom(
     ...Array.from('[]{},:"\\ 0123-+.eEu/ntrfalse'),
     'true',

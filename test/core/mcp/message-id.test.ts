@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idTextIn, replyId } from 'sallyport/toolkit'
 
-test('the id of a message is read as it is written there, wherever it stands', () => {
+test('the id of a message is read as it is written, at any position', () => {
   for (const [text, id] of [
     ['{"id":1764316800000000001}', '1764316800000000001'],
     ['{"params":{"id":2,"a":["\\"id\\":3",{"id":4}]}, "id" \n:\t-1.50e+30 ,"x":":"}', '-1.50e+30'],

@@ -21,7 +21,7 @@ async function codeOf(app: App, payload: unknown, headers?: Record<string, strin
 
 const rpc = (method: string, params?: unknown) => ({ jsonrpc: '2.0', id: 1, method, params })
 
-test('a member that is called __proto__ is refused, on any level and however it is written', async (t) => {
+test('a member with the name __proto__ is refused, on any level and in any spelling', async (t) => {
   const app = await booted(t, list)
   const call = JSON.stringify(toolCall('a'))
   for (const name of ['__proto__', '\\u005f_proto__', '__\\u0070roto__', '__pr\\u006Fto__'])
@@ -36,7 +36,7 @@ test('a member that is called __proto__ is refused, on any level and however it 
     assert.equal(await codeOf(app, text), undefined)
 })
 
-test('a body says what it calls, and by which names', async (t) => {
+test('a message has the calls of its body and the names of their subjects', async (t) => {
   const app = await booted(t, list)
   const uris = ['file:///a', 'file:///b']
   const cases: [object, string, unknown[]][] = [
@@ -80,7 +80,7 @@ test('a body says what it calls, and by which names', async (t) => {
   assert.deepEqual([batch.isBatch, batch.calls.length], [true, cases.length])
 })
 
-test('a name is what the escapes say, and nothing is folded or trimmed', async (t) => {
+test('escapes in a name are decoded, and the name is neither folded nor trimmed', async (t) => {
   const app = await booted(t, list)
   const name = fc.string({ unit: 'binary', maxLength: 20 })
   await fc.assert(
@@ -97,7 +97,7 @@ test('a name is what the escapes say, and nothing is folded or trimmed', async (
   )
 })
 
-test('what is no JSON-RPC message is refused, and each form has its code', async (t) => {
+test('a body that is no JSON-RPC message is refused, with a code for each reason', async (t) => {
   const app = await booted(t, list)
   const text = JSON.stringify(toolCall('x'))
   const refused: [unknown, string][] = [
@@ -131,7 +131,7 @@ test('what is no JSON-RPC message is refused, and each form has its code', async
   for (const [body, code] of refused) assert.equal(await codeOf(app, body), code, JSON.stringify(body))
 })
 
-test('a method that some server could take for one of MCP is refused', async (t) => {
+test('a method that a server could take for one of MCP is refused', async (t) => {
   const app = await booted(t, list)
   for (const method of [
     ...[
@@ -182,7 +182,7 @@ test('only the parameters of methods that name something are compared with the k
   assert.equal(await codeOf(app, '{"id":1,"method":"own","params":{"a":1,"a":2}}'), 'message_ambiguous')
 })
 
-test('a member that is written with escapes is read as what it is or refused, whatever came before it', async (t) => {
+test('a member name with escapes is decoded correctly or refused, whatever was parsed before it', async (t) => {
   const app = await booted(t, list)
   const call = (method: string, params: string) => `{"jsonrpc":"2.0","id":1,${method}:"tools/call",${params}`
   const forms: readonly (readonly [string, (member: string) => string])[] = [
@@ -195,7 +195,7 @@ test('a member that is written with escapes is read as what it is or refused, wh
     for (let at = 0; at < member.length; at++) {
       const hex = `\\u${member.charCodeAt(at).toString(16).padStart(4, '0')}`
       const written = member.slice(0, at) + hex + member.slice(at + 1)
-      // V8 has taken one for the other: the beginning of what is written, as it is.
+      // V8 once took one name for the other: a name without escapes that begins like this one.
       const alike = JSON.stringify(written.slice(0, member.length))
       for (let times = 0; times < 3; times++) await codeOf(app, form(alike))
       const { statusCode, body } = await post(app, form(`"${written}"`))
@@ -205,17 +205,17 @@ test('a member that is written with escapes is read as what it is or refused, wh
   }
 })
 
-test('a refusal says what is too much, and where a member comes twice', async (t) => {
+test('a refusal names the limit that was exceeded, and where a member occurs twice', async (t) => {
   const app = await booted(t, list)
   const sentence = async (payload: string) => JSON.parse((await post(app, payload)).body).error_description
   const call = '"id":1,"method":"tools/call"'
-  assert.match(await sentence(`{${call},"id":1,"params":{"name":"x"}}`), /of the message comes twice/)
-  assert.match(await sentence(`{${call},"params":{"name":"x","name":"x"}}`), /in its params comes twice/)
+  assert.match(await sentence(`{${call},"id":1,"params":{"name":"x"}}`), /of the message occurs twice/)
+  assert.match(await sentence(`{${call},"params":{"name":"x","name":"x"}}`), /in its params occurs twice/)
   assert.match(await sentence(`[${'1,'.repeat(100)}1]`), /a batch of more than 100/)
   assert.match(await sentence('['.repeat(2_000)), /deeper than 1000 levels/)
 })
 
-test('a call that names something names it by a text of at most 8 KiB', async (t) => {
+test('the name of a subject is a string of at most 8 KiB', async (t) => {
   const app = await booted(t, list)
   for (const name of [undefined, null, 1, ['x'], { x: 1 }, 'x'.repeat(8_193), 'é'.repeat(4_097), true]) {
     for (const [method, params] of [
@@ -244,7 +244,7 @@ test('a call that names something names it by a text of at most 8 KiB', async (t
   assert.equal(await codeOf(app, toolCall('x'.repeat(8_192))), undefined)
 })
 
-test('a body has at most 100 messages, and names at most 1,000 things', async (t) => {
+test('a body has at most 100 messages and 1,000 subjects', async (t) => {
   const app = await booted(t, list)
   const listen = (count: number) =>
     rpc('subscriptions/listen', {
@@ -263,7 +263,7 @@ test('a body has at most 100 messages, and names at most 1,000 things', async (t
   assert.equal(await codeOf(app, named(9)), 'message_too_large')
 })
 
-test('another content type, none, two, or an encoding is refused', async (t) => {
+test('a body with another content type, none, two, or an encoding is refused', async (t) => {
   const app = await booted(t, list)
   const body = toolCall('x')
   for (const type of [

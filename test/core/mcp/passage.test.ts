@@ -11,7 +11,7 @@ import { policy } from '../../plugins/forward/hiding.js'
 
 type Answer = (reply: FastifyReply, passage: Passage, request: FastifyRequest) => unknown
 
-/** A plugin of somebody else that answers calls like this. */
+/** A third-party plugin that answers calls like this. */
 const forwarder = (answer: Answer): Entry =>
   mcpPlugin('theirs', ({ http }, passage) => {
     const config = { mcp: true, errors: jsonRpcErrors }
@@ -41,7 +41,7 @@ async function asked(t: TestContext, answer: Answer, watching: readonly Entry[] 
     })
 }
 
-/** Ways to answer that nobody looks through. */
+/** Ways to answer without the passage. */
 const AROUND: Readonly<Record<string, Answer>> = {
   'reply.send': (reply) => reply.type('application/json').header('x-plugin', 'x').send(LIST),
   'a stream': (reply) => reply.type('application/json').send(Readable.from([LIST])),
@@ -55,7 +55,7 @@ const AROUND: Readonly<Record<string, Answer>> = {
 }
 
 for (const [way, answer] of Object.entries(AROUND)) {
-  test(`by ${way}, no byte of a response leaves that has not taken the passage`, async (t) => {
+  test(`a response by ${way} that has not taken the passage sends no byte`, async (t) => {
     const events: AuditEvent[] = []
     const audit = providing('audit', AuditSink, (event) => void events.push(event))
     for (const watching of [[policy()], [audit]]) {
@@ -88,7 +88,7 @@ test('a plugin with a route to an MCP server that opens no passage does not star
   )
 })
 
-test('what a policy hides is taken out of a list, also where its length was announced', async (t) => {
+test('items that a policy hides are cut out of a list, also if the length was announced', async (t) => {
   const headers = [...JSON_TYPE, ['content-length', String(LIST.length)] as const]
   const response = await (await asked(t, send(Readable.from([Buffer.from(LIST)]), headers)))()
   const body = await response.text()
@@ -108,7 +108,7 @@ test('a body that fails before its first byte is an error reply, and later the c
   await assert.rejects(response.text())
 })
 
-test('for a client that has left before its response begins, the body ends at once', async (t) => {
+test('if the client has left before its response begins, the body ends at once', async (t) => {
   const body = new PassThrough()
   const leaving = new AbortController()
   const ask = await asked(t, async (reply, passage) => {

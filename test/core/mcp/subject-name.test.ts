@@ -24,7 +24,7 @@ test('a resource is named without its query, its fragment and credentials', () =
   assert.equal(subjectName({ kind: 'tool', name: 'what?' }), 'what?')
 })
 
-test('of a resource nothing after a question mark or a number sign is written down', () => {
+test('the name of a resource is cut at a question mark or a number sign', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('?', '#'), (before, mark) => {
       const written = subjectName({ kind: 'resource', name: `${before}${mark}SECRET` })

@@ -18,7 +18,7 @@ interface Seen {
   readonly body: string
 }
 
-/** A traced proxy of either kind, and what its target gets. */
+/** A traced proxy of either kind, and the bodies that its target gets. */
 async function traced(t: TestContext, use: string, more: readonly Entry[] = []) {
   const seen: Seen[] = []
   const origin = await listening(t, (request, response) => {
@@ -39,7 +39,7 @@ const post = (body: string, headers = {}) => ({ method: 'POST', headers: { ...JS
 const META = `"_meta":{"traceparent":"${TRACEPARENT}"}`
 
 for (const use of ['forward/http', 'forward/balanced']) {
-  test(`calls have the trace in their bodies too, and all other bytes are the caller's: ${use}`, async (t) => {
+  test(`calls carry the trace in their bodies too, and all other bytes are the caller's: ${use}`, async (t) => {
     const { main, seen } = await traced(t, use)
     const long = 'é'.repeat(100_000)
     const cases: readonly (readonly [string, string])[] = [
@@ -58,7 +58,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
     }
   })
 
-  test(`what was not read, or is none of MCP, stays as it is: ${use}`, async (t) => {
+  test(`a body that was not read, or is no MCP message, stays unchanged: ${use}`, async (t) => {
     const { main, seen } = await traced(t, use)
     const call = '{"id":1,"method":"ping"}'
     const digest = { 'content-digest': 'sha-256=:x:' }
@@ -78,7 +78,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
   })
 }
 
-test('a body that is chunked has the trace when it was read', async (t) => {
+test('a chunked body gets the trace if the gateway has read it', async (t) => {
   const { main, seen } = await traced(t, 'forward/http', [policy()])
   const incoming = await openRequest(main, post('{"method":"ping"}', { 'transfer-encoding': 'chunked' }))
   incoming.resume()
@@ -86,7 +86,7 @@ test('a body that is chunked has the trace when it was read', async (t) => {
   assert.equal(seen[0]?.headers['content-length'], undefined)
 })
 
-test('a body that was read for a policy has the trace, and so has one that is sent again', async (t) => {
+test('a body that was read for a policy gets the trace, and so does one that is sent again', async (t) => {
   const { main, seen } = await traced(t, 'forward/http', [policy(), renewed])
   assert.equal((await send(main, post('{"id":1,"method":"ping"}'))).status, 200)
   assert.deepEqual(
@@ -95,7 +95,7 @@ test('a body that was read for a policy has the trace, and so has one that is se
   )
 })
 
-test('a digest in the trailers of a body that was read leaves it as it is', async (t) => {
+test('a body with a digest in its trailers stays unchanged', async (t) => {
   const { main, seen } = await traced(t, 'forward/http', [policy()])
   const call = '{"id":1,"method":"ping"}'
   const status = await new Promise((resolve, reject) => {
@@ -110,7 +110,7 @@ test('a digest in the trailers of a body that was read leaves it as it is', asyn
   assert.equal(seen[0]?.body, call)
 })
 
-test('who signs the body signs what is sent, however it came and whoever has read it', async (t) => {
+test('a signature covers the bytes that are sent, however the body arrived and whichever plugin has read it', async (t) => {
   const folder = join(import.meta.dirname, '../../../examples/signed-requests')
   const keyFile = join(folder, 'signing.key')
   const key = readFileSync(keyFile, 'utf8').trim()

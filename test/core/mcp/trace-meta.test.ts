@@ -17,7 +17,7 @@ type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What a body has to say, by `JSON.parse`. */
+/** The expected content of a body, by `JSON.parse`. */
 function expected(message: unknown, set: Json): unknown {
   if (Array.isArray(message))
     return message.map((each: unknown) => (Array.isArray(each) ? each : expected(each, set)))
@@ -28,7 +28,7 @@ function expected(message: unknown, set: Json): unknown {
   return isObject(meta) ? { ...message, params: { ...params, _meta: { ...meta, ...set } } } : message
 }
 
-/** Messages in whose `_meta` there are these members besides. */
+/** Messages whose `_meta` has these members too. */
 function messages(...members: readonly string[]) {
   const meta = fc.dictionary(fc.oneof(word, fc.constantFrom('progressToken', ...members)), anything)
   const params = fc.record(
@@ -47,7 +47,7 @@ function messages(...members: readonly string[]) {
     .map(([value, seed]) => written(value, randomFrom(seed)))
 }
 
-test('each call has the trace in its _meta, whatever was there', () => {
+test('each call has the trace in its _meta, whatever the client wrote there', () => {
   fc.assert(
     fc.property(messages('traceparent', 'tracestate'), (text) => {
       const changed = String(withTrace(Buffer.from(text), both))
@@ -57,12 +57,12 @@ test('each call has the trace in its _meta, whatever was there', () => {
   )
 })
 
-test('without what was added the bytes are those that came', () => {
+test('without the added members the bytes are those of the client', () => {
   const added = `"traceparent":${JSON.stringify(traceparent)},"tracestate":${JSON.stringify(tracestate)}`
   const forms = [`"params":{"_meta":{${added}}}`, `"_meta":{${added}}`, added]
   fc.assert(
     fc.property(messages(), (text) => {
-      // A list is wrapped, so that one thing is added at most.
+      // A list is wrapped, so that at most one member is added.
       const one = text.trimStart().startsWith('[') ? `{"method":"a","params":{"b":${text}}}` : text
       const changed = String(withTrace(Buffer.from(one), both))
       const without = forms.flatMap((form) => [changed.replace(`${form},`, ''), changed.replace(form, '')])
@@ -72,7 +72,7 @@ test('without what was added the bytes are those that came', () => {
   )
 })
 
-test('the bytes around what is set stay as they are', () => {
+test('the bytes around the members that are set stay unchanged', () => {
   const set = (text: string): string => String(withTrace(Buffer.from(text), [['traceparent', 'T']]))
   const cases: readonly (readonly [string, string])[] = [
     ['{"method":"a"}', '{"params":{"_meta":{"traceparent":"T"}},"method":"a"}'],
@@ -130,7 +130,7 @@ test('the bytes around what is set stay as they are', () => {
   }
 })
 
-test('without a traceparent nothing is set, and other headers never are', () => {
+test('without a traceparent no member is set, and other headers are never written', () => {
   const text = Buffer.from('{"method":"a","params":{"_meta":{"traceparent":"x"}}}')
   assert.equal(withTrace(text, []), text)
   assert.equal(withTrace(text, [['tracestate', 'a=b']]), text)

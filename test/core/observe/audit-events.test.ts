@@ -32,7 +32,7 @@ async function audited(t: TestContext, more: readonly Entry[] = [], identity: Pa
   return { app, events: observed.events, post }
 }
 
-test('a call has one event when it has ended, with what it called and who sent it', async (t) => {
+test('a call has one event when it has ended, with its method, its subject and its caller', async (t) => {
   const claims = { act: { sub: 'agent', act: { sub: 'robot' } } }
   const { post } = await audited(t, [], { claims, scopes: ['tools:read'] })
   const [event, ...others] = await post(toolCall(1), { 'mcp-protocol-version': '2025-11-25' })
@@ -57,7 +57,7 @@ test('a call has one event when it has ended, with what it called and who sent i
   })
 })
 
-test('a path that is not there is told as that', async (t) => {
+test('the event of an unknown path has the cause not_found', async (t) => {
   const { app, events } = await audited(t)
   await app.inject({ url: '/nowhere', headers: asAnn })
 
@@ -95,7 +95,7 @@ test('each call of a batch has an event, and an answer to the server has none', 
   )
 })
 
-test('a request of nobody that was let in has no event', async (t) => {
+test('an allowed request without an identity has no event', async (t) => {
   const open = plugin('open', ({ http }) => http.get('/open', { config: { public: true } }, () => 'open'))
   const { app, events } = await audited(t, [open])
   assert.equal((await app.inject('/open')).statusCode, 200)
@@ -106,7 +106,7 @@ test('a request of nobody that was let in has no event', async (t) => {
   )
 })
 
-test('what is refused is denied: with the rule, and with the call as far as it was read', async (t) => {
+test('the event of a refusal is denied, with the rule, and with the call if it was read', async (t) => {
   const deny = policy(({ subject }) =>
     subject?.name === 'drop' ? { allowed: false, reason: 'no', rule: 'rule 3' } : { allowed: true },
   )
@@ -138,7 +138,7 @@ test('the events of one request are bounded, and so are the texts in them', asyn
   assert.deepEqual([event?.subject?.length, event?.actors?.[0]?.length], [256, 256])
 })
 
-test('a body that cannot be read is passed on, and its event says so', async (t) => {
+test('a body that cannot be read is passed on, and its event has the cause', async (t) => {
   const { post } = await audited(t)
   const twice = '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}'
   for (const [body, cause] of [
@@ -176,7 +176,7 @@ const failing: Entry = mcpPlugin('failing', ({ http }, passage) => {
   })
 })
 
-test('what failed says how: by its answer, by its status, or by its end', async (t) => {
+test('the event of a failure has its cause: an error answer, a status, or an aborted response', async (t) => {
   const { app, events } = await audited(t, [failing])
   const ask = (url: string, payload: object) => app.inject({ method: 'POST', url, headers: asAnn, payload })
   await ask('/answered', [toolCall(1), toolCall(2), toolCall('x'), toolCall('2')])
@@ -193,7 +193,7 @@ test('what failed says how: by its answer, by its status, or by its end', async 
   )
 })
 
-test('a client that leaves has failed calls; the end of its stream is none', async (t) => {
+test('calls fail when their client leaves; ending the stream of a GET is no failure', async (t) => {
   const { observed, entry } = observing('audit')
   const { addresses } = await serving(t, [listen, entry, known(), failing])
   const body = JSON.stringify(toolCall(1))
@@ -222,7 +222,7 @@ test('a client that leaves has failed calls; the end of its stream is none', asy
   )
 })
 
-test('no event holds an argument, a token or a query, whatever is called', async (t) => {
+test('no event holds an argument, a token or a query, for any call', async (t) => {
   const { post } = await audited(t)
   const canary = 'CANARY-7d1f'
   const values = fc.oneof(

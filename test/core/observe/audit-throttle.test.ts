@@ -23,7 +23,7 @@ const forbidding = plugin('forbidding', ({ http }) =>
   }),
 )
 
-test('a flood without tokens takes a few lines of the audit, and others keep one each', async (t) => {
+test('a flood without tokens causes a few events, and other callers keep one each', async (t) => {
   const events: AuditEvent[] = []
   const root = folder(t, {})
   const sink = providing('sink', AuditSink, (event) => void events.push(event))
@@ -47,7 +47,7 @@ test('a flood without tokens takes a few lines of the audit, and others keep one
   assert.ok(statSync(join(root, 'audit.jsonl')).size < 51 * 320)
 })
 
-test('kinds that strangers make up are bounded too, and nothing is lost of their count', (t) => {
+test('the kinds of refusals that strangers cause are bounded too, and all are counted', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const passed: AuditEvent[] = []
   const throttle = new AuditThrottle((event) => passed.push(event))

@@ -12,7 +12,7 @@ const call = (method: string, name?: string) => ({
   ...(name !== undefined && { params: { name } }),
 })
 
-/** Tells of tools as a forwarder does that has read a list of them. */
+/** Reports tools like a forwarder that has read a list of them. */
 const listing = (names: readonly string[]) =>
   mcpPlugin(
     'listing',

@@ -8,7 +8,7 @@ function recorded() {
   return { told, batch }
 }
 
-test('what ends while nothing else is under way is told at once', () => {
+test('a request that ends while no other is in flight is reported at once', () => {
   const { told, batch } = recorded()
   for (const each of [1, 2, 3]) {
     batch.begun()
@@ -17,7 +17,7 @@ test('what ends while nothing else is under way is told at once', () => {
   }
 })
 
-test('while others are under way 32 are told together, in their order', () => {
+test('while others are in flight, 32 requests are reported together, in their order', () => {
   const { told, batch } = recorded()
   for (let each = 0; each < 100; each++) batch.begun()
   for (let each = 0; each < 31; each++) batch.ended(each)
@@ -28,7 +28,7 @@ test('while others are under way 32 are told together, in their order', () => {
   assert.deepEqual(told, [...Array(100).keys()])
 })
 
-test('nothing waits for long, though a stream is open all the time', async () => {
+test('no request waits for long, though a stream stays open', async () => {
   const { told, batch } = recorded()
   batch.begun()
   for (const each of [1, 2]) {
@@ -40,7 +40,7 @@ test('nothing waits for long, though a stream is open all the time', async () =>
   }
 })
 
-test('at the stop what waits is told, and after it all at once', () => {
+test('at the stop waiting requests are reported, and later ones at once', () => {
   const { told, batch } = recorded()
   for (let each = 0; each < 4; each++) batch.begun()
   batch.ended(1)
@@ -51,7 +51,7 @@ test('at the stop what waits is told, and after it all at once', () => {
   assert.deepEqual(told, [1, 2])
 })
 
-test('one that ends while others are told is told too, once', () => {
+test('a request that ends while others are reported is reported too, once', () => {
   const told: number[] = []
   const batch = new EndedBatch<number>((ended) => {
     told.push(ended)
@@ -64,7 +64,7 @@ test('one that ends while others are told is told too, once', () => {
   assert.deepEqual(told, [1, 2, 3, 11, 12])
 })
 
-test('one that cannot be told takes nothing from the others, and is reported once', () => {
+test('a report that throws does not affect the others, and its error is reported once', () => {
   const [told, errors]: [number[], unknown[]] = [[], []]
   const fault = new Error('no')
   const batch = new EndedBatch<number>(

@@ -5,7 +5,7 @@ import { AccessSink, definePlugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 interface Seen {
   readonly status: number
@@ -41,13 +41,13 @@ const routes = plugin('routes', ({ http }) => {
   http.get('/never', { config }, (_request, reply) => void reply.hijack())
 })
 
-test('each request is seen once, however it ends', async (t) => {
+test('a sink gets each request once, however it ends', async (t) => {
   const { seen, sink } = watching()
   const list = [listen, sink, routes]
   const { addresses } = await serving(t, list)
   const main = addresses.main ?? ''
   const ask = (target: string) =>
-    spoken(main, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    sendRaw(main, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
 
   for (const target of ['/hello', '/closed', '/nowhere', '/cut', 'http://[/']) await ask(target)
   const leaving = dial(main)
@@ -71,7 +71,7 @@ test('each request is seen once, however it ends', async (t) => {
   assert.deepEqual([seen[0]?.bytes, seen[3]?.bytes, seen[5]?.bytes], [5, 4, 0])
 })
 
-test('a sink is told of what it wants, and one that fails changes nothing', async (t) => {
+test('a sink gets the statuses that it wants, and one that throws changes no response', async (t) => {
   const { seen, sink } = watching(400)
   const failing = definePlugin({
     name: 'failing',
@@ -106,7 +106,7 @@ test('a response to an upgrade is complete, and one whose client resets the conn
   const main = addresses.main ?? ''
   const upgrade = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
   for (const path of ['/hello', '/socket', '/nowhere'])
-    await spoken(main, `GET ${path} HTTP/1.1\r\n${upgrade}`)
+    await sendRaw(main, `GET ${path} HTTP/1.1\r\n${upgrade}`)
   const leaving = dial(main)
   leaving.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n')
   await once(leaving, 'data')
@@ -124,7 +124,7 @@ test('a response to an upgrade is complete, and one whose client resets the conn
   )
 })
 
-test('what a request dispatches is no request of its own: no sink hears of it, and no line has an address for it', async (t) => {
+test('a dispatched request reaches no sink, and its log lines have no address', async (t) => {
   const { seen, sink } = watching()
   const { log, lines } = recordedLog()
   const asking = plugin('asking', (gateway) => {

@@ -28,13 +28,13 @@ function recording(traceId: string, sampled: boolean): { readonly tracer: Tracer
   return { tracer: { start: () => trace }, told }
 }
 
-test('one tracer is itself, and none is none', () => {
+test('one tracer is used as it is, and without any there is none', () => {
   const { tracer } = recording('one', true)
   assert.equal(joinedTracer([], safely), undefined)
   assert.equal(joinedTracer([tracer], safely), tracer)
 })
 
-test('several are told the same; the target hears of the first, an exemplar of one that is sampled', () => {
+test('several tracers get the same; the target gets the trace of the first, an exemplar that of a sampled one', () => {
   const first = recording('first', false)
   const second = recording('second', true)
   const trace = joinedTracer([first.tracer, second.tracer], safely)?.start(BEGINNING)
@@ -51,7 +51,7 @@ test('several are told the same; the target hears of the first, an exemplar of o
   assert.deepEqual([trace?.traceId, trace?.sampled], ['second', true])
 })
 
-test('one that throws takes nothing from the others', () => {
+test('a tracer that throws does not affect the others', () => {
   const thrower = (): never => assert.fail('no')
   const { tracer, told } = recording('other', false)
   const broken: Tracer = {
@@ -87,7 +87,7 @@ test('a trace may have neither `part` nor `end`, alone and beside audits and oth
   }
 })
 
-test('a tracer that gives its trace later is told to the log, and ends nothing', async (t) => {
+test('a tracer that returns a promise is logged, and the process goes on', async (t) => {
   const late = (message: string) => ({
     start: () => Promise.reject(new Error(message)) as unknown as Trace,
   })

@@ -4,7 +4,7 @@ import { routeOf } from 'sallyport/toolkit'
 import { booted } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
 
-test('a route is the declared one, never the path that a caller made up', async (t) => {
+test('a logged route is the declared one, never the requested path', async (t) => {
   const seen: string[] = []
   const routes = plugin('routes', ({ http }) => {
     http.addHook('onResponse', (request, _reply, done) => {

@@ -5,7 +5,7 @@ import { booted } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
 import { asAnn, known, observing } from './observing.js'
 
-test('a request that nobody observes has nothing that is kept; what is timed runs all the same', async (t) => {
+test('a request without observers has no record, and a timed step runs all the same', async (t) => {
   for (const kinds of [[], ['trace']] as const) {
     const asking = plugin('asking', ({ http }) => {
       http.get('/asked', (request) => {

@@ -6,7 +6,7 @@ import { mcpPlugin } from '#kit/plugin.js'
 
 const call = (name: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })
 
-/** What the body of a request came to be, as soon as it was taken. */
+/** The state of a request's body right after it was taken. */
 async function taken(t: TestContext, method: 'POST' | 'DELETE', payload: string) {
   let found: { body: ObservedBody; hasMore: boolean } | undefined
   const taking = mcpPlugin('taking', ({ http }) => {
@@ -28,20 +28,20 @@ async function taken(t: TestContext, method: 'POST' | 'DELETE', payload: string)
   return found
 }
 
-test('a body is parsed when somebody asks, and held no longer', async (t) => {
+test('a body is parsed at the first read of its message, and then freed', async (t) => {
   const { body, hasMore } = await taken(t, 'POST', JSON.stringify(call('a')))
   assert.deepEqual([hasMore, body.isSmall], [true, true])
   assert.equal(body.message?.calls[0]?.subjects[0]?.name, 'a')
   assert.deepEqual([body.unparsed, body.unreadable], [undefined, undefined])
 })
 
-test('one that cannot be read says why', async (t) => {
+test('a body that cannot be read has a cause', async (t) => {
   const { body } = await taken(t, 'POST', '{')
   assert.equal(body.unreadable, 'message_not_json')
   assert.equal(body.message, undefined)
 })
 
-test('a large one is not held until the end, and a very large one, or no POST, is not read', async (t) => {
+test('a large body is not kept until the end, and a very large one, or one that is no POST, is not parsed', async (t) => {
   const large = await taken(t, 'POST', JSON.stringify(call('a'.repeat(16 * 1024))))
   assert.deepEqual([large.hasMore, large.body.isSmall], [true, false])
   const huge = await taken(t, 'POST', JSON.stringify(call('a'.repeat(1024 * 1024))))

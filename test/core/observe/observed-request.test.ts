@@ -24,7 +24,7 @@ async function traced(t: TestContext, more: readonly Entry[] = []) {
   return { app: await booted(t, [entry, ...more, taking]), ...observed }
 }
 
-test('a request has one trace, with what it calls and what its `_meta` says', async (t) => {
+test('a request has one trace, with its calls and the trace context of its `_meta`', async (t) => {
   const { app, traces } = await traced(t, [known()])
   const before = Date.now()
   await app.inject({ method: 'POST', url: '/mcp', headers: asAnn, payload: call })
@@ -39,7 +39,7 @@ test('a request has one trace, with what it calls and what its `_meta` says', as
   assert.deepEqual(end, { status: 202, outcome: 'allowed', causes: [] })
 })
 
-test('a trace has the time of day, and its length does not change when the clock is set meanwhile', async (t) => {
+test('a trace has the time of day, and its duration does not change when the clock is set meanwhile', async (t) => {
   const clock = twoClocks(t)
   const setting = plugin('setting', ({ http }) => {
     http.get('/set', () => {
@@ -56,7 +56,7 @@ test('a trace has the time of day, and its length does not change when the clock
   assert.ok((traces[0]?.end?.endedAt ?? 0) < startedAt + HOUR / 2)
 })
 
-test('what is called is read for a tracer that asks at the start, and for nobody else', async (t) => {
+test('the message is parsed for a tracer that reads it at the start, and otherwise not', async (t) => {
   const untraced = { ...call, params: { name: 'add' } }
   for (const payload of [call, untraced]) {
     for (const isAsking of [true, false]) {
@@ -83,7 +83,7 @@ test('what is called is read for a tracer that asks at the start, and for nobody
   }
 })
 
-test('a request that is refused, and one that calls nothing, are traced too', async (t) => {
+test('a refused request, and one without a call, are traced too', async (t) => {
   const { app, traces } = await traced(t, [known()])
   await app.inject({ method: 'POST', url: '/mcp', payload: call })
   await app.inject({ url: '/plain', headers: asAnn })
@@ -129,7 +129,7 @@ const parts = (slow: () => Promise<void>): Entry => ({
   }),
 })
 
-test('what takes time is a part, before and after the trace has started, also where it fails', async (t) => {
+test('a step that takes time is a part of the trace, before and after its start, also if the step fails', async (t) => {
   const { app, traces } = await traced(t, [parts(() => pause(2))])
   assert.equal((await app.inject('/parts')).body, 'done')
   const [trace] = traces
@@ -149,7 +149,7 @@ test('what takes time is a part, before and after the trace has started, also wh
   for (const { startedAt, endedAt } of trace?.parts ?? []) assert.ok(endedAt >= startedAt)
 })
 
-test('the part of the target is no failure where its request is allowed, whatever was not read', async (t) => {
+test('the part of the target is no failure if its request is allowed, whatever was not read', async (t) => {
   const sent = mcpPlugin(
     'sent',
     ({ http }) =>
@@ -171,7 +171,7 @@ test('the part of the target is no failure where its request is allowed, whateve
   )
 })
 
-test('a part that has not ended when its request does ends with it, and nothing is told after that', async (t) => {
+test('an open part ends with its request, and the tracer gets no part after that', async (t) => {
   const { promise: held, resolve: release } = deferred()
   const open = plugin(
     'open',
@@ -185,7 +185,7 @@ test('a part that has not ended when its request does ends with it, and nothing 
   await app.inject({ url: '/open', headers: asAnn })
   release()
   await held
-  // On a busy machine a verification is long enough to be told too.
+  // On a busy machine a verification may be long enough to be a part too.
   const exchanges = traces[0]?.parts.filter(({ name }) => name === 'exchange')
   assert.deepEqual(
     exchanges?.map(({ failure }) => failure),
@@ -193,7 +193,7 @@ test('a part that has not ended when its request does ends with it, and nothing 
   )
 })
 
-test('observers that throw stop nothing, and the others get theirs', async (t) => {
+test('observers that throw change no response, and the other observers get the request', async (t) => {
   const thrower = (): never => {
     throw new Error('no')
   }
@@ -231,7 +231,7 @@ test('without a tracer an event has the id of the caller’s own trace, if it is
   )
 })
 
-test('a request that nobody observes has no observation', async (t) => {
+test('a request without observers has no record', async (t) => {
   let seen: unknown = 'nothing'
   const looking = plugin(
     'looking',
@@ -255,7 +255,7 @@ for (const sampled of [true, false]) {
       const app = await booted(t, [tracing, observing(...others).entry, known(), taking])
       await app.inject({ url: '/plain', headers: asAnn })
       await eventually(() => ends > 0)
-      // What waits for others waits no longer than this.
+      // The longest time that a batch waits.
       await pause(60)
       assert.equal(ends, 1)
     })

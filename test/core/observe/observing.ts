@@ -29,7 +29,7 @@ export interface Measured {
   readonly traceId: string | undefined
 }
 
-/** What the observers of a list have got. */
+/** The data that the observers of a list have got. */
 export interface Observed {
   readonly events: AuditEvent[]
   readonly traces: Traced[]
@@ -40,7 +40,7 @@ type Kind = 'audit' | 'trace' | 'measure'
 
 const CAPABILITIES = { audit: AuditSink, trace: Tracer, measure: Telemetry }
 
-/** A plugin that observes in these ways, and what it got. */
+/** A plugin that observes in these ways, and the data that it got. */
 export function observing(...kinds: Kind[]): { readonly observed: Observed; readonly entry: Entry } {
   const observed: Observed = { events: [], traces: [], measured: [] }
   const use = definePlugin({
@@ -75,7 +75,7 @@ function traceIn({ traces }: Observed, beginning: TraceBeginning) {
   }
 }
 
-/** Lets in whoever brings a token, as this one. */
+/** Admits every request with a token, as this identity. */
 export const known = (identity: Partial<Identity> = {}): Entry =>
   corp(() => ({ subject: 'ann', ...identity }))
 

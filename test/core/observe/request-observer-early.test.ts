@@ -8,7 +8,7 @@ import { listen, providing } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from '../gate/judged.js'
 
-/** A call whose caller leaves while a policy thinks about it, and the events of that. */
+/** A call whose caller leaves while a policy decides about it, and the events of the call. */
 async function leftEarly(t: TestContext) {
   const events: AuditEvent[] = []
   const auditing = providing('auditing', AuditSink, (event) => void events.push(event))
@@ -32,13 +32,13 @@ async function leftEarly(t: TestContext) {
   await assert.rejects(left)
   const told = () =>
     events.map(({ kind, status, outcome, causes, mcp }) => [kind, status, outcome, causes, mcp?.name])
-  // Its requests end in their order.
+  // The requests of one connection end in their order.
   await fetch(`${addresses.main}/plain`, { method: 'POST' })
   await eventually(() => events.length > 0)
   return { decide, running, told: () => told().slice(1) }
 }
 
-test('a call that is denied after its caller has left has one line', async (t) => {
+test('a call that is denied after its caller has left has one event', async (t) => {
   const { decide, told } = await leftEarly(t)
   assert.deepEqual(told(), [])
   decide({ allowed: false, reason: 'not for you' })
@@ -46,20 +46,20 @@ test('a call that is denied after its caller has left has one line', async (t) =
   assert.deepEqual(told(), [['refused', 499, 'denied', ['denied'], 'secret']])
 })
 
-test('a call that is allowed after its caller has left has one line', async (t) => {
+test('a call that is allowed after its caller has left has one event', async (t) => {
   const { decide, told } = await leftEarly(t)
   decide(ALLOWED)
   await eventually(() => told().length > 0)
   assert.deepEqual(told(), [['called', 499, 'failed', ['aborted'], 'secret']])
 })
 
-test('a call that nobody has decided on when the gateway stops has one line', async (t) => {
+test('a call that is still undecided when the gateway stops has one event', async (t) => {
   const { running, told } = await leftEarly(t)
   await running.stop(0)
   assert.deepEqual(told(), [['called', 499, 'failed', ['aborted'], 'secret']])
 })
 
-test('a call whose caller leaves in the middle of its body has one line', async (t) => {
+test('a call whose caller leaves in the middle of its body has one event', async (t) => {
   const events: AuditEvent[] = []
   const auditing = providing('auditing', AuditSink, (event) => void events.push(event))
   const list = [listen, { use: 'auth/anonymous' }, auditing, mcpRoute, policy(() => ALLOWED)]

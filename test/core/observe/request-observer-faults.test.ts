@@ -14,9 +14,9 @@ import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listen, providing } from '#kit/plugin.js'
 
-const NOT_TOLD = 'an ended request was not audited, measured or traced in full'
+const REPORT_FAILED = 'an ended request was not audited, measured or traced in full'
 
-/** Takes every token as a subject; nobody can read the claims of `odd` once it was let in. */
+/** Takes every token as a subject; the claims of `odd` throw when they are read after admission. */
 const accepting = providing('accepting', Authenticator, {
   provider: 'corp',
   authenticate({ credentials }) {
@@ -37,7 +37,7 @@ function routes(setup: (gateway: Gateway) => void) {
 
 const by = (subject: string) => ({ headers: { authorization: `Bearer ${subject}` } })
 
-test('a request that cannot be audited takes nothing from those that ended with it, nor from later ones', async (t) => {
+test('a request that cannot be audited does not affect the others of its batch, nor later ones', async (t) => {
   const audited: (string | undefined)[] = []
   const auditing = providing('auditing', AuditSink, ({ subject }) => void audited.push(subject))
   const waiting: FastifyReply[] = []
@@ -67,10 +67,10 @@ test('a request that cannot be audited takes nothing from those that ended with 
   await eventually(() => audited.length === 3)
 
   assert.deepEqual(new Set(audited), new Set(['ann', 'bob', 'cem']))
-  assert.equal(lines.filter(({ msg }) => msg === NOT_TOLD).length, 1)
+  assert.equal(lines.filter(({ msg }) => msg === REPORT_FAILED).length, 1)
 })
 
-test('a fault at the end of a sampled trace is logged, and takes nothing from the next', async (t) => {
+test('a fault at the end of a sampled trace is logged, and does not affect the next request', async (t) => {
   const ended: number[] = []
   const tracing = providing('tracing', Tracer, {
     start: () => ({
@@ -85,7 +85,7 @@ test('a fault at the end of a sampled trace is logged, and takes nothing from th
   const routed = routes(({ http }) => {
     http.get('/', () => 'let in')
     http.get('/refused', (_request, reply) => {
-      // As who uses a list again for the next refusal.
+      // Like a plugin that reuses one list for its next refusal.
       reply.raw.once('finish', () => Reflect.set(reasons, 0, undefined))
       throw new Refusal(403, 'NO', 'no', { reasons })
     })
@@ -95,7 +95,7 @@ test('a fault at the end of a sampled trace is logged, and takes nothing from th
   const { main } = (await serving(t, list, { log })).addresses
 
   assert.equal((await fetch(`${main}/refused`, by('ann'))).status, 403)
-  await eventually(() => lines.some(({ msg }) => msg === NOT_TOLD))
+  await eventually(() => lines.some(({ msg }) => msg === REPORT_FAILED))
   assert.equal((await fetch(`${main}/`, by('ann'))).status, 200)
   await eventually(() => ended.length === 1)
   assert.deepEqual(ended, [200])

@@ -36,7 +36,7 @@ test('observers that throw or reject change no response and do not end the proce
   assert.equal(headers['www-authenticate'], 'Bearer')
 })
 
-test('a request without credentials is no warning, and one with wrong ones is', async (t) => {
+test('a request without credentials is logged as information, and one with wrong credentials as a warning', async (t) => {
   const { log, lines } = recordedLog()
   const app = await booted(t, [closed], { log })
   await app.inject('/favicon.ico')
@@ -72,7 +72,7 @@ function audited(setup: (gateway: Gateway) => unknown) {
 
 const mine = { authorization: 'Bearer mine' }
 
-test('a request is audited once: as accepted, refused, or published, with who sent it', async (t) => {
+test('a request is audited once: as accepted, refused, or published, with its caller', async (t) => {
   const change = { registry: 'r', name: 'a/b', action: 'status', after: { status: 'deleted' } } as const
   const { events, list } = audited(({ http }) => {
     http.get('/', () => 'let in')
@@ -104,7 +104,7 @@ test('a request is audited once: as accepted, refused, or published, with who se
   )
 })
 
-test('a request whose client has left is counted, and its time is no time of an answer', async (t) => {
+test('a request whose client has left is counted, and its time is not measured', async (t) => {
   const measured: string[] = []
   const measuring = providing('measuring', Telemetry, {
     measure({ name }, _value, { route, status }) {
@@ -139,7 +139,7 @@ test('a request whose client has left is counted, and its time is no time of an 
   ])
 })
 
-test('what has ended while another request went on is audited before the plugins stop', async (t) => {
+test('a request that ended while another went on is audited before the plugins stop', async (t) => {
   let atStop: number | undefined
   const { events, list } = audited((gateway) => {
     gateway.http.get('/', () => 'let in')
@@ -156,7 +156,7 @@ test('what has ended while another request went on is audited before the plugins
   assert.equal(atStop, 2)
 })
 
-test('what was changed for a caller that is gone is audited after its request, also beside others', async (t) => {
+test('a change for a caller that has gone is audited after its request, also beside other requests', async (t) => {
   const change = { registry: 'r', name: 'a/b', action: 'status', after: { status: 'deleted' } } as const
   const { promise: gone, resolve: closed } = deferred()
   const { promise: asked, resolve: reached } = deferred()
@@ -166,7 +166,7 @@ test('what was changed for a caller that is gone is audited after its request, a
       reply.raw.once('close', closed)
       reached()
       await gone
-      // Whoever listens to the same end has been told of it.
+      // All listeners of `close` have run.
       await new Promise((resolve) => setImmediate(resolve))
       request.recordPublished(change)
       return 'late'
@@ -204,7 +204,7 @@ test('a refusal is audited also when its caller has left before it', async (t) =
         async authenticate(request) {
           reached()
           await once(request.raw.socket, 'close')
-          // Whoever listens to the same end has been told of it.
+          // All listeners of `close` have run.
           await new Promise((resolve) => setImmediate(resolve))
           return { rejection: { kind: 'invalid', cause: 'signature' } }
         },
@@ -226,7 +226,7 @@ test('a refusal is audited also when its caller has left before it', async (t) =
   )
 })
 
-test('a route asks for a caller also where its path is public, with the credentials that it has', async (t) => {
+test('a route on a public path can still require a caller and its credentials', async (t) => {
   const { list } = audited(({ http }) => {
     const config = { public: true }
     http.get('/own', { config }, async (request) => (await request.authenticate()).subject)
@@ -251,7 +251,7 @@ test('a route asks for a caller also where its path is public, with the credenti
   assert.equal((await app.inject({ url: '/none', headers: mine })).statusCode, 401)
 })
 
-test('an authenticator that fails lets nobody in there either', async (t) => {
+test('a failing authenticator admits no caller on a public path either', async (t) => {
   const failing = providing('failing', Authenticator, {
     provider: 'corp',
     authenticate: () => Promise.reject(new Error('SECRET')),

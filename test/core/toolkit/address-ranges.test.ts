@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { AddressRanges, addressRange, normalizedAddress } from 'sallyport/toolkit'
 
-test('an address has one form', () => {
+test('every spelling of an address has the same canonical form', () => {
   const forms: readonly (readonly [string, string | undefined])[] = [
     ['10.0.0.1', '10.0.0.1'],
     ['::ffff:10.0.0.1', '10.0.0.1'],
@@ -27,7 +27,7 @@ test('ranges hold the addresses of both families, also mapped ones, and nothing 
     assert.equal(ranges.includes(outside), false, outside)
 })
 
-test('what is no range is refused, and never taken for one', () => {
+test('a text that is no range is refused, and adds no address', () => {
   const option = addressRange()
   for (const right of ['10.0.0.0/8', '10.0.0.1', '::1', '::/0', '0.0.0.0/0', '::ffff:10.0.0.0/104'])
     assert.equal(option.safeParse(right).success, true, right)
@@ -45,7 +45,7 @@ test('what is no range is refused, and never taken for one', () => {
     assert.equal(option.safeParse(text).success, false, text)
 })
 
-test('no text and no pair of texts makes it throw', () => {
+test('no text and no pair of texts throws', () => {
   const text = fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), fc.ipV4Extended())
   fc.assert(
     fc.property(text, fc.nat(200), text, (base, bits, asked) => {

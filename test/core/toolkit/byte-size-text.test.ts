@@ -12,7 +12,7 @@ test('sizes have units in thousands and in 1024s, in any case', () => {
   assert.equal(parseSize('7B'), 7)
 })
 
-test('what only resembles a size is none', () => {
+test('a text that only resembles a size is refused', () => {
   for (const text of ['', 'MiB', '1.5MiB', '-1', '1 MiB', '1M', '1iB', '0x10', '1e3', '99999999999999999']) {
     assert.equal(parseSize(text), undefined, text)
   }

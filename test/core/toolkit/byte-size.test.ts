@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { byteSize } from 'sallyport/toolkit'
 
-test('an option holds bytes, from its least on, or 0', () => {
+test('an option holds 0 or a number of bytes that is not below its least', () => {
   assert.equal(byteSize().parse('100MiB'), 100 * 1024 * 1024)
   assert.equal(byteSize().parse(1024), 1024)
   assert.equal(byteSize(65_536).parse('64KiB'), 65_536)

@@ -6,7 +6,7 @@ import { certificatesIn, keyPairFaults, namesOf, outOfDate } from 'sallyport/too
 import { runs } from '#kit/runs.js'
 import { authority } from '#kit/tls.js'
 
-test('the certificates of a file are read in their order, and one that is broken spoils all', (t) => {
+test('the certificates of a file are read in their order, and none when one is broken', (t) => {
   const ours = authority(t)
   const { cert } = ours.issue(['a.test', '127.0.0.1'])
 
@@ -16,7 +16,7 @@ test('the certificates of a file are read in their order, and one that is broken
   assert.deepEqual(certificatesIn(''), [])
 })
 
-test('of a file that ends in the middle of a certificate none is read', (t) => {
+test('no certificate is read from a file that ends in the middle of one', (t) => {
   const first = authority(t).certificate
   const second = authority(t).certificate.trim()
   const start = '-----BEGIN CERTIFICATE-----'.length
@@ -28,7 +28,7 @@ test('of a file that ends in the middle of a certificate none is read', (t) => {
   assert.equal(certificatesIn(first + second).length, 2)
 })
 
-test('of files that were joined without a line break none is read, as TLS reads none', (t) => {
+test('no certificate is read from files that were joined without a line break, as in TLS', (t) => {
   const [first, second] = [authority(t).certificate.trim(), authority(t).certificate.trim()]
 
   for (const joined of [first + second, `${second}\n${first}${second}`, `${first}# the first`])
@@ -36,7 +36,7 @@ test('of files that were joined without a line break none is read, as TLS reads 
   assert.equal(certificatesIn(`\uFEFF${first} \r\n# "-----" \r\n${second}`).length, 2)
 })
 
-test('a pair without faults is one that TLS can use; each fault is at its file', (t) => {
+test('TLS can use a pair without faults, and each fault names its file', (t) => {
   const ours = authority(t)
   const [one, other] = [ours.issue(['a.test']), ours.issue(['b.test'])]
   const encrypted = execFileSync('openssl', ['pkey', '-aes256', '-passout', 'pass:x'], {
@@ -57,12 +57,12 @@ test('a pair without faults is one that TLS can use; each fault is at its file',
   assert.deepEqual(faulty('', ''), ['cert', 'key'])
   assert.deepEqual(faulty(one.cert, ed25519), ['key'])
   assert.match(keyPairFaults(one.cert, encrypted).key ?? '', /is encrypted/)
-  // The other one could not be read, which was told already.
+  // The other file could not be read, which is reported already.
   assert.deepEqual(faulty(undefined, 'nonsense'), ['key'])
   assert.deepEqual(faulty('nonsense', undefined), ['cert'])
 })
 
-test('a key that OpenSSL takes for too short is a fault of the certificate', () => {
+test('a key that OpenSSL finds too short is a fault of the certificate', () => {
   const made = execFileSync(
     'openssl',
     [
@@ -85,7 +85,7 @@ test('certificates are out of date before and after their time', (t) => {
   assert.match(outOfDate([good], Date.now() - 86_400_000).join(), /is not valid before/)
 })
 
-test('whatever is in the files, they are judged and nothing is thrown (fast-check)', (t) => {
+test('files with any content have a fault or none, and nothing throws (fast-check)', (t) => {
   const { cert, key } = authority(t).issue(['a.test'])
   const cut = (text: string) =>
     fc
@@ -103,7 +103,7 @@ test('whatever is in the files, they are judged and nothing is thrown (fast-chec
       // Without a fault there is a pair.
       if (Object.keys(faults).length === 0) assert.ok(certificatesIn(some).length > 0)
       assert.doesNotThrow(() => outOfDate(certificatesIn(some)))
-      // No part of a key is told.
+      // No fault shows a part of a key.
       assert.ok(!JSON.stringify(faults).includes(key.slice(60, 90)))
     }),
     { numRuns: runs(500) },

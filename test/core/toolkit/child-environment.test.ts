@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { LogScrubber } from 'sallyport/embed'
 import { childEnvironment } from 'sallyport/toolkit'
 
-test("a child program gets what every program needs, without the gateway's variables and secrets", (t) => {
+test("a child program gets the common variables, without the gateway's variables and secrets", (t) => {
   const before = { ...process.env }
   t.after(() => {
     process.env = before

@@ -11,7 +11,7 @@ const identityWith = (claims: Identity['claims']): Identity => ({ provider: 'cor
 const matches = (condition: ClaimCondition, claims: Identity['claims']): boolean =>
   matchesClaims(schema.parse(condition), identityWith(claims))
 
-test('every claim named has to match, and one value of a list is enough', () => {
+test('every named claim has to match, and one value of a list is enough', () => {
   const claims = { groups: ['staff', 'writers'], department: 'it', level: 3, admin: true }
 
   assert.ok(matches({ groups: 'writers' }, claims))
@@ -36,7 +36,7 @@ test('text, number and boolean match only their own kind', () => {
   assert.ok(!matches({ groups: 'a' }, { groups: { a: true } }))
 })
 
-test('a name with dots is that claim or, without one, a path', () => {
+test('a name with dots means the claim of that name or, without one, a path', () => {
   const condition = { 'realm_access.roles': 'admin' }
 
   assert.ok(matches(condition, { realm_access: { roles: ['admin'] } }))
@@ -53,7 +53,7 @@ test('a claim of scopes is split at spaces, and no other', () => {
   assert.ok(!matches({ groups: 'b' }, { groups: 'a b' }))
 })
 
-test('scopes are those of the caller, whichever claim has them', () => {
+test('a condition on scopes matches whichever claim holds them', () => {
   const caller = { ...identityWith({ scp: 'read write' }), scopes: ['read', 'write'] }
 
   for (const name of ['scope', 'scp']) {
@@ -64,7 +64,7 @@ test('scopes are those of the caller, whichever claim has them', () => {
   assert.ok(matches({ scp: 'write' }, { scp: ['read', 'write'] }))
 })
 
-test('what every object has is no claim', () => {
+test('a member that every object inherits is no claim', () => {
   assert.ok(!matches({ 'constructor.name': 'Object' }, {}))
   assert.ok(!matches({ 'groups.length': 1 }, { groups: ['a'] }))
   assert.ok(!matches({ 'name.length': 1 }, { name: 'a' }))
@@ -72,11 +72,11 @@ test('what every object has is no claim', () => {
   assert.ok(!matchesClaims(JSON.parse('{ "__proto__": "x" }'), identityWith({})))
 })
 
-test('nobody matches any condition', () => {
+test('a caller without an identity matches no condition', () => {
   assert.ok(!matchesClaims({ groups: 'a' }, undefined))
 })
 
-test('a condition that names nothing, or could never match, is refused', () => {
+test('a condition without a claim, or that can never match, is refused', () => {
   const refused = [
     {},
     [],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { networkOf } from 'sallyport/toolkit'
 
-test('addresses of one /64 are one however they are written, and others are not', () => {
+test('all spellings of the addresses of one /64 are one network, and other addresses are not', () => {
   for (const same of ['192.0.2.1', '::ffff:192.0.2.1', '["corp","alice"]', ''])
     assert.equal(networkOf(same), same)
   assert.equal(networkOf('::1'), '0:0:0:0::/64')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConcurrencyLimit } from 'sallyport/toolkit'
 
-/** How many requests of a client are admitted at once; what waits is left waiting. */
+/** How many requests of a client are admitted at once; the waiting ones stay in the queue. */
 function admitted(limit: ConcurrencyLimit, client: string, count: number) {
   const all = Array.from({ length: count }, () => limit.acquire(client))
   return {
@@ -11,7 +11,7 @@ function admitted(limit: ConcurrencyLimit, client: string, count: number) {
   }
 }
 
-test('a client has a share, then a queue, and the rest is refused at once', async () => {
+test('a client has a share, then a queue, and further requests are refused at once', async () => {
   const limit = new ConcurrencyLimit()
   const { releases, waiting } = admitted(limit, '192.0.2.1', 200)
   assert.deepEqual([releases.length, waiting.length], [64, 64])
@@ -22,7 +22,7 @@ test('a client has a share, then a queue, and the rest is refused at once', asyn
   for (const late of await Promise.all(waiting.slice(1))) assert.equal(late, undefined)
 })
 
-test('addresses of one network are one client, and names are clients of their own', () => {
+test('all addresses of one network are one client, and each name is a client', () => {
   const limit = new ConcurrencyLimit()
   assert.equal(admitted(limit, '2001:db8::1', 64).releases.length, 64)
   assert.equal(admitted(limit, '2001:db8::2', 1).releases.length, 0)

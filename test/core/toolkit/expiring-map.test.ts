@@ -29,7 +29,7 @@ test('a value that was read once is evicted later', () => {
   assert.equal(map.get('once'), undefined)
 })
 
-test('an expired value is not returned, and takes no place from others', () => {
+test('an expired value is not returned, and evicts no other value', () => {
   const map = new ExpiringMap<string>(2)
   map.set('ended', 'x', Date.now() - 1)
   map.set('alive', 'y', LATER)

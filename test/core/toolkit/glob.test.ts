@@ -22,14 +22,14 @@ function reference(pattern: string, text: string): boolean {
 
 const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 7 })
 const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 9 })
-// What a regular expression or a count of characters would get wrong.
+// Patterns that a regular expression or a count of characters would get wrong.
 const anyPattern = fc.string({ unit: fc.constantFrom('a', '.', '*', '\n', '😀'), maxLength: 7 })
 const anyText = fc.string({ unit: fc.constantFrom('a', '.', '\n', '😀'), maxLength: 9 })
 const letters = ['', 'a', 'b']
 const pairs = letters.flatMap((first) => letters.map((second) => first + second))
 const texts = pairs.flatMap((first) => pairs.map((second) => first + second))
 
-test('a star stands for any run of characters, all else for itself', () => {
+test('a star matches any run of characters, every other character only itself', () => {
   assert.ok(matches(globOf('a*c'), 'abc'))
   assert.ok(matches(globOf('a*c'), 'ac'))
   assert.ok(matches(globOf('*'), ''))
@@ -60,7 +60,7 @@ test('two patterns overlap if and only if a text matches both', () => {
   )
 })
 
-test('a pattern covers another only when it matches all that the other does', () => {
+test('a pattern covers another only when it matches every text that the other matches', () => {
   assert.ok(covers(globOf('a*'), globOf('ab*')))
   assert.ok(!covers(globOf('ab*'), globOf('a*')))
   fc.assert(
@@ -72,7 +72,7 @@ test('a pattern covers another only when it matches all that the other does', ()
   )
 })
 
-test('a long name takes no longer than its length', () => {
+test('the time of a match grows only with the length of the name', () => {
   const glob = globOf(`${'a*'.repeat(100)}b`)
   const name = 'a'.repeat(1_000_000)
   const begun = process.cpuUsage().user

@@ -40,7 +40,7 @@ test('a value of any kind stays text between tags and in quoted attributes (XSS)
   )
 })
 
-test('parts of a page are put together as they are, and their values are escaped once', () => {
+test('parts of a page are joined unchanged, and their values are escaped once', () => {
   fc.assert(
     fc.property(fc.array(hostile), (values) => {
       const items = values.map((value) => html`<li>${value}</li>`)
@@ -56,7 +56,7 @@ test('parts of a page are put together as they are, and their values are escaped
   )
 })
 
-test('what is no text is nothing, and an object that looks like markup is not taken for it', () => {
+test('a value without text gives no text, and an object that resembles markup is escaped', () => {
   assert.equal(String(html`${undefined}${null}${false}${true}${0}${[]}|\n`), '0|\n')
   const forged = { toString: () => '<script>', text: '<script>' } as unknown as Html
   assert.throws(() => html`${forged}`, TypeError)

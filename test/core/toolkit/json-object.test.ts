@@ -14,7 +14,7 @@ function plain(value: unknown): unknown {
   return Object.is(value, -0) ? 0 : value
 }
 
-test('only the text of a JSON object is parsed', () => {
+test('only the text of a JSON object gives an object', () => {
   for (const other of ['', '{', '[]', 'null', '1', '"{}"', '{} {}'])
     assert.equal(jsonObject(other), undefined)
   fc.assert(
@@ -25,7 +25,7 @@ test('only the text of a JSON object is parsed', () => {
   )
 })
 
-test('a name that is written with escapes is read as what it is, whatever was read before', () => {
+test('a name with escapes is read correctly, whatever JSON was parsed before', () => {
   const names = ['sub', 'https://roles', '"', 'a\\b']
   for (const name of names) {
     const escapes = Array.from(
@@ -38,7 +38,7 @@ test('a name that is written with escapes is read as what it is, whatever was re
   }
 })
 
-test('whatever JSON has, it is what was written', () => {
+test('every JSON value round-trips', () => {
   const member = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', '1', '\\', '":', '~'))
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(

@@ -5,7 +5,7 @@ import { LineSplitter, TOO_LONG } from '#core/toolkit/line-splitter.js'
 
 const MOST = 4
 
-test('lines are the same however the bytes arrive, and one that is too long is told and not held', () => {
+test('the chunks do not change the lines, and a line that is too long is reported, not held', () => {
   const unit = fc.constantFrom('a', 'b', '\n')
   fc.assert(
     fc.property(fc.array(fc.string({ unit, maxLength: 9 })), (pieces) => {

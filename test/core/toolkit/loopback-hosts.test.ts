@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loopbackHosts } from 'sallyport/toolkit'
 
-test('the names of this machine have the port that was opened, but for that of http', () => {
+test('the loopback names have the open port, except the default port of http', () => {
   assert.deepEqual(loopbackHosts({ main: 'http://127.1.2.3:9000' }), [
     '127.1.2.3:9000',
     'localhost:9000',

@@ -17,7 +17,7 @@ test('callers need no credentials if one authenticator admits everybody, or if t
   assert.equal(openAccess(() => [one(true)], false)(), false)
 })
 
-test('the list is looked at by the first call, and once', () => {
+test('the first call reads the list, once', () => {
   let looks = 0
   const isOpen = openAccess(() => {
     looks++

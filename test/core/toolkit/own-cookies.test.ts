@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isOwnCookie, ownCookie } from 'sallyport/toolkit'
 
-test('the cookies of the gateway are known by their names, as browsers read these', () => {
+test('the gateway recognizes its cookies by their names, as browsers read them', () => {
   const name = ownCookie('session-0a')
   for (const pair of [
     name,

@@ -23,7 +23,9 @@ const STARTING = `
 
 const skip = process.platform === 'win32'
 
-test('a program that cannot be started for want of files is an error, and ends nothing', { skip }, () => {
+test('starting a program without free file descriptors fails with an error, and the process goes on', {
+  skip,
+}, () => {
   const outcomes = withFewFiles(STARTING) as readonly unknown[]
   assert.equal(outcomes[0], 'EMFILE')
   assert.equal(outcomes.at(-1), 0)

@@ -137,7 +137,7 @@ function mapped<T, U>(fields: Readonly<Record<string, T>>, change: (field: T) =>
   return Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, change(field)]))
 }
 
-test('of a URL neither the query nor a user that may be a key is shown, wherever it stands', () => {
+test('a printed URL shows neither its query nor a user that may be a key, at any depth', () => {
   const urls = {
     'https://siem.example/in?key=sesame': 'https://siem.example/in?***',
     'https://idp.example/introspect#sesame?': 'https://idp.example/introspect#***',

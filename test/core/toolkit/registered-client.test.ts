@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { registeredClient } from 'sallyport/toolkit'
 
-test('of a stored client all is read but a private key', () => {
+test('a stored client is read without a private key', () => {
   const client = { issuer: 'https://as.example', clientId: 'a', clientSecret: 'b', redirectUris: ['c'] }
   assert.deepEqual(registeredClient.parse({ ...client, clientKey: 'd' }), client)
   assert.equal(registeredClient.safeParse({ clientId: 'a' }).success, false)

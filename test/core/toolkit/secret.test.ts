@@ -26,7 +26,7 @@ test('T10: a secret prints as *** everywhere, and only `reveal` returns it', () 
   assert.equal(secret.reveal(), 'canary')
 })
 
-test('a value is used before a file, a file before the environment, and variables in their order', (t) => {
+test('a value has precedence over a file, a file over the environment, and variables keep their order', (t) => {
   const file = join(folder(t), 'secret')
   writeFileSync(file, 'from file\n')
   const environment = { EMPTY: '', FIRST: 'from first', SECOND: 'from second' }
@@ -44,7 +44,7 @@ test('a value is used before a file, a file before the environment, and variable
   assert.equal(found({}), undefined)
 })
 
-test('a file loses one newline at its end and nothing else', (t) => {
+test('reading a secret file removes one newline at its end and nothing else', (t) => {
   const file = join(folder(t), 'secret')
   const contents = { 'a b \n': 'a b ', 'a\r\n': 'a', 'a\n\n': 'a\n', ' a': ' a' }
 
@@ -56,7 +56,7 @@ test('a file loses one newline at its end and nothing else', (t) => {
   }
 })
 
-test('an empty secret is refused, by value and by file, and an unreadable one too', (t) => {
+test('an empty secret is refused, as a value and in a file, and so is an unreadable file', (t) => {
   const file = join(folder(t), 'secret')
   writeFileSync(file, '\n')
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Sequence } from 'sallyport/toolkit'
 
-test('each work begins when the one before is over, also one that failed', async () => {
+test('each work begins when the work before it has ended or failed', async () => {
   const sequence = new Sequence()
   const told: string[] = []
   const work = (name: string, fails: boolean) => async () => {

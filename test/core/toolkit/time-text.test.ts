@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { TimeText } from '#core/toolkit/time-text.js'
 
-test('a time is in ISO 8601, and is that of now', (t) => {
+test('a time is the given millisecond in ISO 8601', (t) => {
   mock.timers.enable({ apis: ['Date'], now: Date.UTC(2030, 0, 2, 3, 4, 5, 6) })
   t.after(() => mock.timers.reset())
   const text = new TimeText()

@@ -6,7 +6,7 @@ import { z } from 'zod'
 
 const wrong = ['', 'collector:4318', 'ftp://a/b', 'http://[a', 'http://a:65536/mcp', 'http://a b/']
 
-test('what is no URL is told as that, and hides no other problem', () => {
+test('an invalid URL is reported as such, and hides no other problem', () => {
   const options = {
     'expected an http or https URL': webUrl(),
     'expected a URL of http or https': targetUrl(),
@@ -34,7 +34,7 @@ for (const [name, option] of [
   ['listen/stdio', (target: string) => ({ target })],
   ['audit/http', (url: string) => ({ url, bearerTokenFile: 'x' })],
 ] as const) {
-  test(`${name}: what is no URL is one problem, and no failure of its schema`, async () => {
+  test(`${name}: an invalid URL is one problem, and its schema does not throw`, async () => {
     const options = (await catalogue[name]?.())?.default.options
     for (const text of wrong) {
       const { issues } = (await options?.['~standard'].validate(option(text))) ?? {}
@@ -44,7 +44,7 @@ for (const [name, option] of [
   })
 }
 
-test('an issuer that no token can name is refused: its metadata, and what stands for every tenant of Entra', () => {
+test('an issuer that no token can name is refused: the URL of its metadata, and the common tenants of Entra', () => {
   const microsoft = 'https://login.microsoftonline.com'
   const refused = [
     'https://idp.example.com/.well-known/openid-configuration',

@@ -1,35 +1,63 @@
+import { isDeepStrictEqual } from 'node:util'
 import { commands } from '#cli/commands/index.js'
-import { accumulates, type Command, type Option, type Positional } from '#cli/line/option.js'
+import {
+  accumulates,
+  type Command,
+  type Option,
+  type OptionGroup,
+  type Positional,
+} from '#cli/line/option.js'
 import { sharedGroup } from '#cli/line/shared-flags.js'
 import { table } from '../markdown.js'
 
-/** The flags of every command, then a part for each; one that takes what the proxy takes names that and what it adds. */
+/** A section for each command. A flag that `proxy` and other commands have stands only in the section of `proxy`. */
 export function flags(): string {
-  const everywhere = sharedGroup.options.map((option) => `\`--${option.name}\``).join(', ')
-  return [`Every command has ${everywhere}.`, ...commands.map(part)].join('\n\n')
+  const links = commands.map(({ name }) => `[${name}](#sallyport-${anchor(name)})`).join(' · ')
+  return [links, `Every command has ${names(sharedGroup.options)}.`, ...commands.map(section)].join('\n\n')
 }
 
-function part(command: Command): string {
-  const ofProxy = commands.filter(({ name }) => name === 'proxy').flatMap(optionsOf)
-  const all = optionsOf(command)
-  const added = all.filter(
-    ({ name, help }) => !ofProxy.some((option) => option.name === name && option.help === help),
-  )
-  const missing = ofProxy.filter(({ name }) => !all.some((option) => option.name === name))
-  const extendsProxy = command.name !== 'proxy' && all.length - added.length > 5 && missing.length < 5
-  const but = missing.map(({ name }) => `\`--${name}\``).join(', ')
-  const rows = [
-    ...command.positionals.map(argumentRow),
-    ...(extendsProxy ? added : all).map((option) => flagRow(option)),
-  ]
-  const inherited = `It has the flags of [\`sallyport proxy\`](#sallyport-proxy)${but === '' ? '' : ` except ${but}`}, and:`
+function section(command: Command): string {
+  const heading = [`## \`sallyport ${command.name}\``, command.description]
+  const rows = command.positionals.map(argumentRow)
+  if (command.name === 'proxy') return [...heading, ...proxyTables(rows)].join('\n\n')
+  const own = optionsOf(command)
+  const shared = own.filter((option) => has(proxyFlags(), option))
+  const isWorthALink = shared.length >= MIN_SHARED
+  rows.push(...own.filter((option) => !(isWorthALink && shared.includes(option))).map(flagRow))
   return [
-    `### \`sallyport ${command.name}\``,
-    command.description,
-    ...(extendsProxy ? [inherited] : []),
-    ...(rows.length === 0 ? [] : [table(['flag or argument', 'default', 'meaning'], rows)]),
+    ...heading,
+    ...(rows.length === 0 ? [] : [table(HEAD, rows)]),
+    ...(isWorthALink ? [linkToShared(own, shared)] : []),
   ].join('\n\n')
 }
+
+const HEAD = ['flag or argument', 'default', 'meaning']
+const MIN_SHARED = 3
+
+/** One table for each group of the flags, so that other commands can link to it. */
+function proxyTables(rows: string[][]): string[] {
+  const [first, ...others] = proxyGroups()
+  return [
+    table(HEAD, [...rows, ...(first?.options ?? []).map(flagRow)]),
+    ...others.flatMap(({ title, options }) => [`### ${title}`, table(HEAD, options.map(flagRow))]),
+  ]
+}
+
+/** Names what a command takes over from `proxy`: everything except a few, or whole groups and the flags beside them. */
+function linkToShared(own: readonly Option[], shared: readonly Option[]): string {
+  const link = '[`sallyport proxy`](#sallyport-proxy)'
+  const missing = proxyFlags().filter(({ name }) => !own.some((option) => option.name === name))
+  if (missing.length < 5)
+    return `Also all flags of ${link}${missing.length === 0 ? '' : ` except ${names(missing)}`}.`
+  const groups = proxyGroups().filter(({ options }) => options.every((each) => has(shared, each)))
+  const single = shared.filter((option) => !groups.some(({ options }) => has(options, option)))
+  const whole = groups.map(({ title }) => `[${title}](#${anchor(title)})`)
+  return `Also, described at ${link}: ${[...whole, names(single)].join(', ')}.`
+}
+
+const anchor = (title: string): string => title.toLowerCase().replaceAll(' ', '-')
+
+const names = (options: readonly Option[]): string => options.map(({ name }) => `\`--${name}\``).join(', ')
 
 const argumentRow = ({ name, help, required, repeats, choices }: Positional): string[] => [
   `\`${name}${repeats === true ? '...' : ''}\`${required === true ? ' (required)' : ''}`,
@@ -46,5 +74,15 @@ const flagRow = (option: Option): string[] => [
 const oneOf = (choices: readonly string[] | undefined): string =>
   choices === undefined ? '' : ` (one of ${choices.map((choice) => `\`${choice}\``).join(', ')})`
 
-const optionsOf = ({ groups }: Command): readonly Option[] =>
-  groups.filter(({ title }) => title !== sharedGroup.title).flatMap(({ options: own }) => own)
+const groupsOf = ({ groups }: Command): readonly OptionGroup[] =>
+  groups.filter(({ title }) => title !== sharedGroup.title)
+
+const optionsOf = (command: Command): readonly Option[] => groupsOf(command).flatMap(({ options }) => options)
+
+const proxyGroups = (): readonly OptionGroup[] =>
+  commands.filter(({ name }) => name === 'proxy').flatMap(groupsOf)
+
+const proxyFlags = (): readonly Option[] => proxyGroups().flatMap(({ options }) => options)
+
+const has = (options: readonly Option[], option: Option): boolean =>
+  options.some((each) => isDeepStrictEqual(flagRow(each), flagRow(option)))

@@ -2,12 +2,12 @@ import { conformanceSuites } from 'sallyport/testing'
 import { benchmark, speed } from '../../bench/readme.js'
 import { allowedDifferences } from '../../plugins/forward/allowed-differences.js'
 import { type ErrorCode, errorCodes, statusesOf } from '../error-codes.js'
-import { folded, table } from '../markdown.js'
+import { table } from '../markdown.js'
 import { capabilitiesInSource, instrumentsInSource } from '../source.js'
 import { flags } from './flags.js'
 import { kinds, plugins, settings } from './options.js'
 
-/** What a page shows of the code, by the name between its marks; it is made for the page that holds it. */
+/** Makes a table of the pages, by the name between its marks. `page` is the page that holds it. */
 type Make = (page: string) => string | Promise<string>
 
 export const tables: Readonly<Record<string, Make>> = {
@@ -62,26 +62,26 @@ function conformance(): string {
   return table(['capability', 'a plugin that provides it'], rows)
 }
 
-/** One foldable table for each place where codes are met. */
+/** One table each for the codes that clients get, that stop the start, and that only the log has. */
 function errors(): string {
-  const places = { answer: 'in an answer', start: 'when it starts', log: 'in the log' } as const
-  return Object.entries(places)
-    .map(([met, words]) => {
-      const codes = Object.entries(errorCodes).filter(([, code]) => code.met === met)
-      return folded(`Codes ${words}`, met === 'answer' ? answered(codes) : logged(codes))
+  const headings = { response: 'In a response', start: 'At the start', log: 'In the log' } as const
+  return Object.entries(headings)
+    .map(([where, heading]) => {
+      const codes = Object.entries(errorCodes).filter(([, code]) => code.where === where)
+      return `### ${heading}\n\n${where === 'response' ? inResponses(codes) : inTheLog(codes)}`
     })
     .join('\n\n')
 }
 
 type Codes = readonly (readonly [code: string, ErrorCode])[]
 
-const answered = (codes: Codes): string =>
+const inResponses = (codes: Codes): string =>
   table(
     ['status', 'code', 'what to do'],
     codes.map(([code, { advice }]) => [statusesOf(code).join(', '), `\`${code.toLowerCase()}\``, advice]),
   )
 
-const logged = (codes: Codes): string =>
+const inTheLog = (codes: Codes): string =>
   table(
     ['code', 'what to do'],
     codes.map(([code, { advice }]) => [`\`${code}\``, advice]),

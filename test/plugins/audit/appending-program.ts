@@ -4,7 +4,7 @@ import { catalogue } from 'sallyport/builtin'
 import { boot, createLog } from 'sallyport/embed'
 import { event, feeder } from './feeder.js'
 
-// A gateway of its own that audits so many events, as fast as they are taken, until its standard input ends.
+// A gateway that audits a number of events as fast as possible, until its standard input ends.
 const [name = '', count = '', options = ''] = process.argv.slice(2)
 const { plugin, feed } = feeder()
 const list = [{ use: 'audit/file', with: JSON.parse(options) }, { use: plugin }]

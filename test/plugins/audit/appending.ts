@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { ownSources } from '#kit/own-sources.js'
 
-/** Another process that audits so many events to a file, whose ids begin with `name`. */
+/** Starts another process that audits a number of events to a file, with ids that begin with `name`. */
 export function appending(
   t: TestContext,
   name: string,

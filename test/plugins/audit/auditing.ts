@@ -10,7 +10,7 @@ export const LOSING = 'audit events are being lost'
 export const AGAIN = 'audit events are stored again'
 export const LOST = 'audit events were lost'
 
-/** A list with this entry, what it says, and how many events it counts as lost. */
+/** A list with this entry, its log lines, and its count of lost events. */
 export async function auditing(
   t: TestContext,
   entry: List[number],

@@ -15,9 +15,9 @@ const skip = noDisk ?? false
 const writing = (t: TestContext, path: string, more: Readonly<Record<string, unknown>> = {}) =>
   auditing(t, { use: 'audit/file', with: { path, ...more } })
 
-test('a full disk tears no line and loses none that has room in memory', { skip }, async (t) => {
+test('a full disk tears no line, and loses no line that fits into memory', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path)
   const ids = upTo(3_000)
   for (const id of ids) feed(event(id, { subject: 'x'.repeat(Number(id) % 200) }))
@@ -35,9 +35,9 @@ test('a full disk tears no line and loses none that has room in memory', { skip 
   assert.equal(said(AGAIN)[0]?.['lost'], 0)
 })
 
-test('what has no room in memory is lost, and counted and said', { skip }, async (t) => {
+test('events that do not fit into memory are lost, counted and logged', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path)
   disk.faults.full.begin()
   const count = 10_000
@@ -57,9 +57,9 @@ test('what has no room in memory is lost, and counted and said', { skip }, async
   assert.equal(said(AGAIN)[0]?.['lost'], lost())
 })
 
-test('a stop with a full disk ends in time, and says how many are lost', { skip }, async (t) => {
+test('a stop with a full disk ends in time, and logs how many events are lost', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const { running, feed, said, lost } = await writing(t, join(disk.place, 'audit.jsonl'))
+  const { running, feed, said, lost } = await writing(t, join(disk.mountPoint, 'audit.jsonl'))
   disk.faults.full.begin()
   for (const id of upTo(100)) feed(event(id))
   await running.stop()
@@ -69,7 +69,7 @@ test('a stop with a full disk ends in time, and says how many are lost', { skip 
 
 test('where files cannot be renamed, the file grows, and nothing is lost', { skip }, async (t) => {
   const disk = smallDisk(t, '8m')
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path, { maxBytes: '64KiB', keep: 1 })
   mkdirSync(`${path}.1`)
   writeFileSync(join(`${path}.1`, 'in-the-way'), '')
@@ -83,11 +83,11 @@ test('where files cannot be renamed, the file grows, and nothing is lost', { ski
 
 test('processes that share a full disk tear no line of each other', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const names = ['a', 'b', 'c']
   const others = names.map((name) => appending(t, name, 3_000, { path }))
   await eventually(() => existsSync(path) && statSync(path).size > 0)
-  // Room comes in small pieces, so that writes end in the middle of lines, again and again.
+  // The disk gets free in small pieces, so that writes often end in the middle of lines.
   for (let kibibytes = 256; kibibytes < 3_500; kibibytes += 28) {
     disk.resize(`${kibibytes}k`)
     await setTimeout(60)
@@ -121,7 +121,7 @@ test('processes that share a file rotate it together, and lose nothing', async (
     const own = found.filter((id) => id.startsWith(name))
     assert.deepEqual(own, upTo(2_000, name))
   }
-  // Each process looks at the size by itself, and all of them may fill the same room at once; none is renamed too soon.
+  // Each process checks the size alone, so all may write at once and exceed it; no file is renamed too soon.
   for (const file of files) assert.ok(statSync(file).size <= names.length * 64 * 1024, file)
   for (const file of files.slice(1)) assert.ok(statSync(file).size > 60 * 1024, file)
 })

@@ -7,7 +7,7 @@ import { folder } from '#kit/folder.js'
 import { startedProgram } from '#kit/started-program.js'
 import { idsIn } from './feeder.js'
 
-/** The program with a file of the audit that is soon full, and callers that ask without a pause until they are told to end. */
+/** The program with a small audit file, and callers that send requests without a pause until the test ends them. */
 async function underLoad(t: TestContext, argv: readonly string[] = []) {
   const place = folder(t)
   const path = join(place, 'audit.jsonl')
@@ -48,7 +48,7 @@ async function underLoad(t: TestContext, argv: readonly string[] = []) {
   }
 }
 
-/** False in the moment in which the program itself has renamed the file. */
+/** False at the moment when the program has renamed the file. */
 function moved(path: string): boolean {
   try {
     renameSync(path, `${path}.moved`)
@@ -78,7 +78,7 @@ for (const workers of [[], ['--workers', '2']]) {
   })
 }
 
-test('doctor says whether the file can be written, and changes nothing', async (t) => {
+test('doctor reports whether the file can be written, and changes nothing', async (t) => {
   const place = folder(t)
   const path = join(place, 'audit.jsonl')
   const doctor = async (file: string) => {

@@ -14,7 +14,7 @@ import { FileLock } from '#plugins/store/sqlite/file-lock.js'
 import { auditing, LOST, WAITING } from './auditing.js'
 import { event, idsIn } from './feeder.js'
 
-/** A target that begins to answer and never ends, and upgrades what asks for it. */
+/** A target that begins each response and never ends it, and accepts upgrades. */
 async function endless(t: TestContext) {
   let slowCalls = 0
   const server = createServer((request, response) => {
@@ -33,7 +33,7 @@ async function endless(t: TestContext) {
   }
 }
 
-/** A proxy of it that audits to a file, with requests under way that end by themselves no more. */
+/** A proxy of this target that audits to a file, with requests under way that never end by themselves. */
 async function busy(t: TestContext, requests: readonly string[]) {
   const target = await endless(t)
   const { log, lines } = recordedLog()
@@ -63,7 +63,7 @@ async function busy(t: TestContext, requests: readonly string[]) {
   return { running, listTo, audited, errors }
 }
 
-/** The socket gets something when it is under way. */
+/** The first data on the socket show that the request is under way. */
 const FIRST_DATA = /^GET|Expect/
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}'
@@ -86,7 +86,7 @@ for (const [name, request] of Object.entries(UNDER_WAY)) {
   })
 }
 
-test('what a reload with another path cuts off has its line in the file of before', async (t) => {
+test('a request that a reload with another path cuts off has its line in the old file', async (t) => {
   const requests = Object.values(UNDER_WAY)
   const { running, listTo, audited, errors } = await busy(t, requests)
   await running.swap(listTo('other.jsonl'))
@@ -94,11 +94,11 @@ test('what a reload with another path cuts off has its line in the file of befor
   assert.deepEqual(errors(), [])
 })
 
-test('what hangs is told of after five seconds, and a stop waits for it as long', async (t) => {
+test('the log reports a file that hangs after five seconds, and a stop waits as long', async (t) => {
   const path = join(folder(t), 'audit.jsonl')
   const entry = { use: 'audit/file', with: { path, maxBytes: '64KiB' } }
   const { running, feed, said, lost } = await auditing(t, entry)
-  // As another process that rotates the file, and stands still.
+  // Like another process that hangs while it rotates the file.
   const name = join(dirname(path), '.audit.jsonl.lock')
   const { log } = recordedLog()
   const lock = await new FileLock(name, log).acquire()

@@ -29,7 +29,7 @@ contractSuite('audit/file', (t) => ({ list: audited(join(folder(t), 'audit.jsonl
 
 const linesIn = (path: string): string[] => (existsSync(path) ? idsIn(readFileSync(path, 'utf8')) : [])
 
-test('every event is a line, in order, in a file of this user alone', async (t) => {
+test('every event is a line, in order, in a file that only this user may read', async (t) => {
   const path = join(folder(t), 'audit.jsonl')
   const { plugin, feed } = feeder()
   await booted(t, [...audited(path), { use: plugin }])
@@ -42,7 +42,7 @@ test('every event is a line, in order, in a file of this user alone', async (t) 
   assert.equal(statSync(path).mode & 0o777, 0o600)
 })
 
-test('what was queued at the stop is written, and lines of before stay', async (t) => {
+test('a stop writes the queued events, and earlier lines stay', async (t) => {
   const path = join(folder(t, { 'audit.jsonl': '{"requestId":"before"}\n' }), 'audit.jsonl')
   const { plugin, feed } = feeder()
   const running = await boot([...audited(path), { use: plugin }], contextFor({}))
@@ -52,7 +52,7 @@ test('what was queued at the stop is written, and lines of before stay', async (
   assert.deepEqual(linesIn(path), ['before', ...upTo(100)])
 })
 
-test('a torn last line of a crash stands alone', async (t) => {
+test('after a crash, the torn last line stays a line of its own', async (t) => {
   const path = join(folder(t, { 'audit.jsonl': '{"requestId":"before"}\n{"reques' }), 'audit.jsonl')
   const { plugin, feed } = feeder()
   const running = await boot([...audited(path), { use: plugin }], contextFor({}))
@@ -133,7 +133,7 @@ test('after another program moved, deleted or replaced the file, a new one is wr
   await eventually(() => linesIn(path).length === 1)
   unlinkSync(path)
   feed(event('3'))
-  // The line before it is there again, when it was deleted before the gateway knew it to be written.
+  // The line before may be there again: the file was deleted before the gateway knew that the line was written.
   await eventually(() => linesIn(path).at(-1) === '3')
   renameSync(path, `${path}.moved.2`)
   writeFileSync(path, '')
@@ -190,7 +190,7 @@ test('a reload that fails leaves the file to the list that stays', async (t) => 
   assert.deepEqual(linesIn(path), ['1'])
 })
 
-test('a path that cannot be used ends the start, and says what to do', async (t) => {
+test('a path that cannot be used ends the start, and the error says what to do', async (t) => {
   const place = folder(t, { 'there.jsonl': '' })
   symlinkSync(join(place, 'there.jsonl'), join(place, 'link.jsonl'))
   mkdirSync(join(place, 'folder'))
@@ -217,7 +217,7 @@ test('a path that cannot be used ends the start, and says what to do', async (t)
   assert.match(await starts(inScopes), /two entries/)
 })
 
-test('a file that everybody may read is warned of', async (t) => {
+test('the log warns of a file that everybody may read', async (t) => {
   const path = join(folder(t, { 'audit.jsonl': '' }), 'audit.jsonl')
   chmodSync(path, 0o644)
   const { log, lines } = recordedLog()

@@ -6,7 +6,7 @@ import { closedPort } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { receiver } from './receiver.js'
 
-test('doctor sends a request without events, and says what the receiver answers', async (t) => {
+test('doctor sends a request without events, and reports the response of the receiver', async (t) => {
   let status = 200
   const { url, received } = await receiver(t, (response) => response.writeHead(status).end())
   const place = folder(t, { token: 'the-token' })

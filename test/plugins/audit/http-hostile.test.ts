@@ -10,12 +10,12 @@ import { AGAIN, LOSING, LOST, WAITING } from './auditing.js'
 import { event, idsIn, upTo } from './feeder.js'
 import { receiver, sending } from './receiver.js'
 
-/** As many events wait for no others. */
+/** The number of events that are sent at once. */
 const FULL = 500
 
 const SECRET = 'not-for-the-log'
 
-/** A server that does this with every connection. */
+/** A server with this handler of connections. */
 async function connecting(t: TestContext, use: (socket: Socket) => void): Promise<string> {
   const { port } = await opened(t, createServer(use))
   return `http://127.0.0.1:${port}/in`
@@ -44,7 +44,7 @@ const hostile: Readonly<Record<string, (socket: Socket) => void>> = {
 }
 
 for (const [does, use] of Object.entries(hostile)) {
-  test(`of a receiver that ${does}, nobody waits for, and what is lost is counted`, async (t) => {
+  test(`a receiver that ${does} delays no request, and lost events are counted`, async (t) => {
     const url = await connecting(t, use)
     const { running, feed, said, lines, lost } = await sending(t, {
       url,
@@ -55,7 +55,7 @@ for (const [does, use] of Object.entries(hostile)) {
     for (const id of upTo(1_000)) feed(event(id, { subject: wide }))
     const took = performance.now() - began
     await eventually(() => said(WAITING).length === 1)
-    // 8 MiB wait, of lines of 10 kB.
+    // 8 MiB of lines wait, each of 10 kB.
     assert.ok(lost() > 100 && lost() < 250, `${lost()}`)
     assert.ok(took < 2_000, `${took} ms`)
     assert.equal(said(LOSING).length, 1)
@@ -67,7 +67,7 @@ for (const [does, use] of Object.entries(hostile)) {
   })
 }
 
-test('a receiver that hangs is told of, and a stop does not wait for it', async (t) => {
+test('the log reports a receiver that hangs, and a stop does not wait for it', async (t) => {
   const url = await connecting(t, () => {})
   const { running, feed, said, lost } = await sending(t, { url })
   feed(event('1'))
@@ -79,7 +79,7 @@ test('a receiver that hangs is told of, and a stop does not wait for it', async 
   assert.equal(lost(), 1)
 })
 
-test('losses that come again and again are told of once', async (t) => {
+test('the log reports repeated losses once', async (t) => {
   const { url, received } = await receiver(t)
   const { running, feed, said, lost } = await sending(t, { url })
   const wide = 'x'.repeat(100_000)
@@ -87,7 +87,7 @@ test('losses that come again and again are told of once', async (t) => {
     const before = { received: received.length, lost: lost() }
     for (const id of upTo(200)) feed(event(id, { subject: wide }))
     assert.ok(lost() > before.lost)
-    // Of eight batches that fit into memory, so many that it is less than half full.
+    // Memory holds eight batches: after six of them it is less than half full.
     await eventually(() => received.length >= before.received + 6)
   }
   assert.equal(said(LOSING).length, 1)
@@ -98,7 +98,7 @@ test('losses that come again and again are told of once', async (t) => {
   assert.deepEqual([said(LOSING).length, said(AGAIN).length, said(LOST).length], [1, 1, 0])
 })
 
-test('an event after the end is lost for a reason of its own', async (t) => {
+test('an event after the end is lost, and the log says why', async (t) => {
   const { url } = await receiver(t)
   const { running, feed, said, losses } = await sending(t, { url })
   assert.deepEqual(losses, [0], 'the counter is there before the first loss')
@@ -114,7 +114,7 @@ test('an event after the end is lost for a reason of its own', async (t) => {
   assert.match(String(said(LOST)[0]?.['reason']), /after the audit had ended/)
 })
 
-test('whatever a receiver answers, each event is taken, refused or waits', async (t) => {
+test('whatever the status of the response, each event is accepted, refused or waits', async (t) => {
   const header = fc.oneof(fc.string(), fc.constantFrom('0', '-1', '1e9', 'Wed, 21 Oct 2015 07:28:00 GMT'))
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 200, max: 599 }), header, async (status, retryAfter) => {
@@ -131,7 +131,7 @@ test('whatever a receiver answers, each event is taken, refused or waits', async
       if (status < 300) return
       // For `fetch` a 407 is a failure of the connection: only a proxy may send it.
       const isRefused = status >= 400 && status < 500 && ![401, 403, 407, 408, 429].includes(status)
-      const reason = isRefused ? `the receiver answers ${status}` : 'the gateway stops'
+      const reason = isRefused ? `the receiver responds with ${status}` : 'the gateway stops'
       assert.equal(said(LOSING)[0]?.['reason'], reason)
     }),
     { numRuns: runs(40), examples: [[407, '0']] },

@@ -22,7 +22,7 @@ contractSuite('audit/http', async (t) => {
   return { list: [{ use: 'audit/http', with: { url, allowPrivateIP: true } }] }
 })
 
-test('events are sent in order, many with one request, with the token and the headers', async (t) => {
+test('events are sent in order, many in one request, with the token and the headers', async (t) => {
   const place = folder(t, { token: 'first\n' })
   const { url, received } = await receiver(t)
   const { feed } = await sending(t, {
@@ -61,7 +61,7 @@ test('an array is one JSON document', async (t) => {
   assert.equal(received[0]?.headers['content-type'], 'application/json')
 })
 
-test('while the receiver cannot take them, events wait, and arrive once and in order', async (t) => {
+test('while the receiver fails, events wait, and then arrive once and in order', async (t) => {
   const { url, received } = await receiver(t, (response, all) => {
     const status = [408, 429, 403][all.length - 1]
     if (status !== undefined) response.writeHead(status, status === 429 ? { 'retry-after': '1' } : {}).end()
@@ -77,7 +77,7 @@ test('while the receiver cannot take them, events wait, and arrive once and in o
   assert.equal(lost(), 0)
 })
 
-test('a 2xx takes the events, however much comes after it', async (t) => {
+test('a 2xx accepts the events, however long its body is', async (t) => {
   const { url, received } = await receiver(t, (response) => response.end('x'.repeat(1024 * 1024)))
   const { running, feed, said } = await sending(t, { url })
   feed(event('1'))
@@ -87,7 +87,7 @@ test('a 2xx takes the events, however much comes after it', async (t) => {
   assert.deepEqual(said(WAITING), [])
 })
 
-test('a token that is refused is renewed in its file, and nothing is lost', async (t) => {
+test('after a refused token, the new token in the file is used, and no event is lost', async (t) => {
   const place = folder(t, { token: 'expired\n' })
   const { url, received } = await receiver(t, (response, all) => {
     if (all.at(-1)?.headers.authorization !== 'Bearer renewed') response.writeHead(401).end()
@@ -95,7 +95,7 @@ test('a token that is refused is renewed in its file, and nothing is lost', asyn
   const { feed, said, lost } = await sending(t, { url, bearerTokenFile: join(place, 'token') })
   for (const id of upTo(3)) feed(event(id))
   await eventually(() => said(WAITING).length === 1)
-  assert.equal(said(WAITING)[0]?.['reason'], 'the receiver answers 401')
+  assert.equal(said(WAITING)[0]?.['reason'], 'the receiver responds with 401')
 
   writeFileSync(join(place, 'token'), 'renewed\n')
   await eventually(() => said(AGAIN).length === 1, 30)
@@ -103,7 +103,7 @@ test('a token that is refused is renewed in its file, and nothing is lost', asyn
   assert.equal(lost(), 0)
 })
 
-test('what is refused for good is dropped, counted and said, and the next is sent', async (t) => {
+test('events that are refused for good are dropped, counted and logged, and the next are sent', async (t) => {
   const { url, received } = await receiver(t, (response, all) => {
     if (all.length === 1) response.writeHead(400).end()
   })
@@ -115,11 +115,11 @@ test('what is refused for good is dropped, counted and said, and the next is sen
 
   assert.deepEqual(idsOf(received.slice(1)), ['next'])
   assert.equal(lost(), 3)
-  assert.equal(said(LOSING)[0]?.['reason'], 'the receiver answers 400')
+  assert.equal(said(LOSING)[0]?.['reason'], 'the receiver responds with 400')
   assert.equal(said(AGAIN)[0]?.['lost'], 3)
 })
 
-test('a stop sends what waits, and says what could not be sent', async (t) => {
+test('a stop sends the waiting events, and logs how many it could not send', async (t) => {
   const { url, received } = await receiver(t)
   const { running, feed } = await sending(t, { url })
   for (const id of upTo(1_200)) feed(event(id))
@@ -133,7 +133,7 @@ test('a stop sends what waits, and says what could not be sent', async (t) => {
   assert.equal(away.said(LOST)[0]?.['lost'], 7)
 })
 
-test('a stop with a request in flight sends what came after it, too', async (t) => {
+test('a stop with a request in flight also sends the events that came after it', async (t) => {
   let release: () => void = () => {}
   const { url, received } = await receiver(t, (response, all) => {
     if (all.length > 1) return
@@ -151,7 +151,7 @@ test('a stop with a request in flight sends what came after it, too', async (t) 
   assert.equal(lost(), 0)
 })
 
-test('a reload loses and doubles nothing, with a request in flight and another receiver after it', async (t) => {
+test('a reload loses and repeats no event, with a request in flight and a new receiver', async (t) => {
   const sharedResources = new SharedResources()
   let release: () => void = () => {}
   const slow = await receiver(t, (response) => {
@@ -177,7 +177,7 @@ test('a reload loses and doubles nothing, with a request in flight and another r
   assert.equal(before.lost() + after.lost(), 0)
 })
 
-test('while a reload fails, and after it, events go where they went', async (t) => {
+test('a reload that fails does not change where events go', async (t) => {
   const sharedResources = new SharedResources()
   const [before, after] = [await receiver(t), await receiver(t)]
   const { feed } = await sending(t, { url: before.url }, { sharedResources })
@@ -197,7 +197,7 @@ test('while a reload fails, and after it, events go where they went', async (t) 
   assert.deepEqual(after.received, [])
 })
 
-test('what is wrong with these options is found by a check, without a start', async () => {
+test('a check finds wrong options without a start', async () => {
   const refused = async (options: Readonly<Record<string, unknown>>): Promise<string> => {
     const list = [{ use: 'audit/http', with: options }]
     const error = await planList(list, contextFor({})).catch((failure: unknown) => failure)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { LineQueue } from '#plugins/audit/line-queue.js'
 
-test('a queue is a list with a bound, whatever is done with it', () => {
+test('a queue behaves like a list with a limit, in any order of calls', () => {
   const step = fc.oneof(
     fc.record({
       is: fc.constant('add' as const),
@@ -49,7 +49,7 @@ test('a queue is a list with a bound, whatever is done with it', () => {
   )
 })
 
-test('lines keep their bytes while the room for them grows, is used again and is given back', () => {
+test('lines keep their bytes while the buffer grows, is reused and is released', () => {
   const step = fc.oneof(
     fc.record({ is: fc.constant('add' as const), length: fc.integer({ min: 1, max: 600_000 }) }),
     fc.record({ is: fc.constant('take' as const), count: fc.integer({ min: 1, max: 12 }) }),
@@ -74,7 +74,7 @@ test('lines keep their bytes while the room for them grows, is used again and is
   )
 })
 
-test('one request with very many lines leaves half of the room to others', () => {
+test('one request with very many lines leaves half of the queue to others', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 }), (counts) => {
       const queue = new LineQueue(200)

@@ -38,7 +38,7 @@ test('a line has the fields of an event in their order, and no others', () => {
   assert.deepEqual(read, rest)
 })
 
-test('what is missing is left out', () => {
+test('missing fields are left out', () => {
   const event = { kind: 'accepted', at: 'now', requestId: '1', method: 'GET', route: '/' } as const
   assert.equal(lineOf(event), '{"at":"now","kind":"accepted","requestId":"1","method":"GET","route":"/"}\n')
 })
@@ -55,7 +55,7 @@ const anything = fc.oneof(
   fc.constant('x'.repeat(1_000_000)),
 )
 
-test('whatever is in an event, it is one line that every reader reads alike', () => {
+test('any event is one line that every reader reads alike', () => {
   fc.assert(
     fc.property(anything, anything, anything, (subject, name, cause) => {
       const mcp = { method: 'tools/call', kind: 'tool', name } as const

@@ -9,7 +9,7 @@ export interface Received {
   readonly body: string
 }
 
-/** A receiver that answers as it is told, with 200 otherwise, and what reached it. */
+/** A receiver with this handler, by default with a 200, and the requests that reached it. */
 export async function receiver(
   t: TestContext,
   answer: (response: ServerResponse, received: readonly Received[]) => void = () => {},

@@ -14,7 +14,7 @@ const accepting = (open: unknown): Entry =>
 
 const open: Readonly<Record<string, Entry>> = {
   'auth/anonymous': { use: 'auth/anonymous' },
-  'an open authenticator of somebody else': accepting(true),
+  'an open authenticator of a third party': accepting(true),
 }
 const asking: Readonly<Record<string, Entry>> = {
   'an authenticator that does not say it is open': accepting(undefined),
@@ -27,7 +27,7 @@ async function bootedWith(t: TestContext, entries: readonly Entry[]) {
   return { app, messages: lines.map(({ msg }) => msg) }
 }
 
-const OPEN = 'nobody is asked for credentials here'
+const OPEN = 'these scopes admit requests without credentials'
 const SENT_ON = "callers' tokens are forwarded to the target, whose operator can use them at this gateway"
 const forward = { use: 'forward/http', with: { target: 'http://127.0.0.1:9/', forwardAuthorization: true } }
 const exchange = {
@@ -54,7 +54,7 @@ async function registryWith(t: TestContext, entry: Entry) {
 }
 
 for (const [what, entry] of Object.entries(open)) {
-  test(`${what} is warned about, and no token of a caller is expected behind it`, async (t) => {
+  test(`the log warns of ${what}, and no caller needs a token there`, async (t) => {
     const { messages } = await bootedWith(t, [entry, forward])
     assert.equal(messages.filter((message) => message === OPEN).length, 1)
     assert.ok(!messages.includes(SENT_ON))
@@ -68,7 +68,7 @@ for (const [what, entry] of Object.entries(open)) {
 }
 
 for (const [what, entry] of Object.entries(asking)) {
-  test(`${what} counts as one that asks for credentials`, async (t) => {
+  test(`${what} counts as an authenticator that requires credentials`, async (t) => {
     const { messages } = await bootedWith(t, [entry, forward])
     assert.ok(!messages.includes(OPEN))
     assert.ok(messages.includes(SENT_ON))

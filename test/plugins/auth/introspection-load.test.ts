@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { gateOf, type Issuer, issuing, providerFaults } from 'sallyport/testing'
+import { gatewayWith, type Issuer, issuing, providerFaults } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 
 async function gate(t: TestContext, issuer: Issuer, unavailableStatus?: 503, listening?: object) {
@@ -14,14 +14,14 @@ async function gate(t: TestContext, issuer: Issuer, unavailableStatus?: 503, lis
     ...(unavailableStatus === undefined ? [] : [resource]),
     { use: 'auth/introspection', with: { ...issuer.provider, introspectionUrl } },
   ]
-  const { url, lines } = await gateOf(t, entries, listening)
+  const { url, lines } = await gatewayWith(t, entries, listening)
   const from = (localAddress: string, token: string, more: object = {}) =>
     new Promise<{ status: number; retryAfter: string | undefined }>((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}`, ...more }
       const asked = request(url, { agent: false, localAddress, headers }, (response) => {
         response.resume()
-        const { statusCode: status = 0, headers: told } = response
-        resolve({ status, retryAfter: told['retry-after'] })
+        const { statusCode: status = 0, headers: responseHeaders } = response
+        resolve({ status, retryAfter: responseHeaders['retry-after'] })
       })
       asked.on('error', reject).end()
     })
@@ -85,7 +85,7 @@ test('behind a trusted proxy each client has its own limit of concurrent introsp
 })
 
 for (const unavailableStatus of [undefined, 503] as const) {
-  test(`too many concurrent introspections are 503 with Retry-After, with unavailableStatus ${unavailableStatus ?? 'unset'}`, async (t) => {
+  test(`too many concurrent introspections get 503 with Retry-After, with unavailableStatus ${unavailableStatus ?? 'unset'}`, async (t) => {
     const issuer = await issuing(t)
     const held = heldIntrospections(issuer)
     const { ask, lines } = await gate(t, issuer, unavailableStatus)
@@ -141,7 +141,7 @@ test('concurrent failures count as one: the backoff after them is the shortest',
   assert.ok(performance.now() - since < 4000, String(performance.now() - since))
 })
 
-test('what waited while the provider went down is not sent to it any more', async (t) => {
+test('requests that were queued when the provider went down are not sent to it', async (t) => {
   const issuer = await issuing(t)
   const { ask } = await gate(t, issuer)
   const cut: (() => void)[] = []

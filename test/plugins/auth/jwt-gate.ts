@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { gateOf, type Issuer } from 'sallyport/testing'
+import { gatewayWith, type Issuer } from 'sallyport/testing'
 
 type Options = Readonly<Record<string, unknown>> & { readonly name?: string }
 
@@ -12,6 +12,10 @@ export const jwtEntry = (issuer: Issuer, options: Options = {}) => ({
 
 /** A gateway with that entry alone at its gate, and the status that a token gets there. */
 export async function gate(t: TestContext, issuer: Issuer, options: Options = {}) {
-  const { knock, lines } = await gateOf(t, [jwtEntry(issuer, options)])
-  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, lines, knock }
+  const { requestWith, lines } = await gatewayWith(t, [jwtEntry(issuer, options)])
+  return {
+    status: async (token: string) => (await requestWith(`Bearer ${token}`)).status,
+    lines,
+    requestWith,
+  }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { booted, closedRoute, gateOf, type Issuer, issuing, listening } from 'sallyport/testing'
+import { booted, gatewayWith, type Issuer, issuing, listening, protectedRoute } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { closedPort } from '#kit/listening.js'
@@ -18,7 +18,7 @@ function madeUp(issuer: Issuer, kid: string): string {
 
 test('RS-21: ten thousand made-up key IDs cause one fetch', async (t) => {
   const issuer = await issuing(t)
-  const app = await booted(t, [{ use: 'discovery/issuer' }, jwtEntry(issuer), { use: closedRoute }])
+  const app = await booted(t, [{ use: 'discovery/issuer' }, jwtEntry(issuer), { use: protectedRoute }])
   const status = async (token: string) =>
     (await app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })).statusCode
   assert.equal(await status(await issuer.jwt()), 200)
@@ -129,19 +129,19 @@ test('a provider that is down at the start is degraded, and works once it is up'
   const issuer = await issuing(t)
   issuer.faults.set('/jwks', (_request, response) => response.writeHead(503).end())
   const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
-  const { running, knock } = await gateOf(t, [jwtEntry(issuer), internal])
+  const { running, requestWith } = await gatewayWith(t, [jwtEntry(issuer), internal])
   const readiness = async () => {
     const answer = await fetch(`${running.addresses.internal}/readiness`)
     return { status: answer.status, body: await answer.text() }
   }
-  assert.equal((await knock(`Bearer ${await issuer.jwt()}`)).status, 401)
+  assert.equal((await requestWith(`Bearer ${await issuer.jwt()}`)).status, 401)
   const { status, body } = await readiness()
   assert.equal(status, 200)
   assert.equal(JSON.parse(body).checks['auth/jwt:corp'].status, 'degraded')
 
   issuer.faults.clear()
   await eventually(async () =>
-    (await knock(`Bearer ${await issuer.jwt()}`)).status === 200 ? true : undefined,
+    (await requestWith(`Bearer ${await issuer.jwt()}`)).status === 200 ? true : undefined,
   )
   assert.equal(JSON.parse((await readiness()).body).checks, undefined)
 })
@@ -150,15 +150,15 @@ for (const [cause, issuerAt] of [
   ['refused', closedPort],
   ['silent', (t: TestContext) => listening(t, () => {})],
 ] as const) {
-  test(`a token of a provider that is ${cause} is not called invalid, and readiness names the provider`, async (t) => {
+  test(`the gateway does not call a token of a provider that is ${cause} invalid, and readiness names the provider`, async (t) => {
     const issuer = await issuing(t)
     const issuerUrl = await issuerAt(t)
-    const { running, knock } = await gateOf(t, [
+    const { running, requestWith } = await gatewayWith(t, [
       jwtEntry(issuer, { name: 'away', issuerUrl, jwksUrl: undefined }),
       { use: 'discovery/resource', with: { resource: 'https://here.example' } },
       { use: 'internal/server', with: { address: '127.0.0.1:0' } },
     ])
-    const { status, headers } = await knock(`Bearer ${await issuer.jwt({ iss: issuerUrl })}`)
+    const { status, headers } = await requestWith(`Bearer ${await issuer.jwt({ iss: issuerUrl })}`)
     assert.equal(status, 401)
     const challenge = headers.get('www-authenticate') ?? ''
     assert.match(challenge, /^Bearer realm="mcp", resource_metadata="[^"]+"$/)
@@ -179,16 +179,16 @@ test('RS-22: a provider that is silent or down does not slow the tokens of anoth
   const other = await issuing(t)
   const silent = await listening(t, () => {})
   const at = (name: string, issuerUrl: string) => jwtEntry(issuer, { name, issuerUrl })
-  const both = await gateOf(t, [at('other', other.url), at('corp', issuer.url)])
-  const oneSilent = await gateOf(t, [at('other', silent), at('corp', issuer.url)])
-  const oneGone = await gateOf(t, [at('other', await closedPort()), at('corp', issuer.url)])
+  const both = await gatewayWith(t, [at('other', other.url), at('corp', issuer.url)])
+  const oneSilent = await gatewayWith(t, [at('other', silent), at('corp', issuer.url)])
+  const oneGone = await gatewayWith(t, [at('other', await closedPort()), at('corp', issuer.url)])
   const gates = [both, oneSilent, oneGone]
   const times: number[][] = [[], [], []]
   for (let round = 0; round < 400; round++) {
-    for (const [index, { knock }] of gates.entries()) {
+    for (const [index, { requestWith }] of gates.entries()) {
       const token = await issuer.jwt({ jti: `${round} ${index}` })
       const began = performance.now()
-      const { status } = await knock(`Bearer ${token}`)
+      const { status } = await requestWith(`Bearer ${token}`)
       times[index]?.push(performance.now() - began)
       assert.equal(status, 200)
     }
@@ -202,12 +202,12 @@ test('RS-22: a provider that is silent or down does not slow the tokens of anoth
 
 test('RS-22: a token of one provider with the audience of another is refused, and the first that accepts decides', async (t) => {
   const [a, b] = [await issuing(t), await issuing(t)]
-  const { knock, lines } = await gateOf(t, [
+  const { requestWith, lines } = await gatewayWith(t, [
     jwtEntry(a, { name: 'a', audience: 'for a' }),
     jwtEntry(b, { name: 'b', audience: 'for b' }),
     jwtEntry(b, { name: 'late', audience: 'for b' }),
   ])
-  const status = async (token: string) => (await knock(`Bearer ${token}`)).status
+  const status = async (token: string) => (await requestWith(`Bearer ${token}`)).status
   assert.equal(await status(await a.jwt({ aud: 'for a' })), 200)
   assert.equal(await status(await b.jwt({ aud: 'for b' })), 200)
   assert.equal(await status(await a.jwt({ aud: 'for b' })), 401)

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { closedRoute, issuing, serving } from 'sallyport/testing'
+import { issuing, protectedRoute, serving } from 'sallyport/testing'
 import { listen } from '#kit/plugin.js'
 
-test('keys outlive a reload while their provider is away, but not when the list names another place for them', async (t) => {
+test('keys outlive a reload while their provider is away, but not a reload that changes `jwksUrl`', async (t) => {
   const issuer = await issuing(t)
   const listWith = (options: object = {}) => [
     listen,
     { use: 'discovery/issuer' },
     { use: 'auth/jwt', with: { ...issuer.provider, ...options } },
-    { use: closedRoute },
+    { use: protectedRoute },
   ]
   const server = await serving(t, listWith())
   const status = async (): Promise<number> => {
@@ -17,7 +17,7 @@ test('keys outlive a reload while their provider is away, but not when the list 
     return (await fetch(`${server.addresses.main}/closed`, { headers })).status
   }
   assert.equal(await status(), 200)
-  for (const place of [issuer.places.discovery, issuer.places.keys])
+  for (const place of [issuer.paths.discovery, issuer.paths.keys])
     issuer.faults.set(place, (_request, response) => response.writeHead(503).end())
 
   await server.swap(listWith({ clockTolerance: '5s' }))
@@ -35,7 +35,7 @@ test('keys that were withdrawn are not used after a reload', async (t) => {
     listen,
     { use: 'discovery/issuer' },
     { use: 'auth/jwt', with: issuer.provider },
-    { use: closedRoute },
+    { use: protectedRoute },
   ]
   const server = await serving(t, list)
   const status = async (token: string): Promise<number> =>

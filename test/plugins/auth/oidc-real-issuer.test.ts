@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { gateOf } from 'sallyport/testing'
+import { gatewayWith } from 'sallyport/testing'
 import { type RealIssuer, realIssuer } from '#kit/oidc-provider.js'
 import { authority } from '#kit/tls.js'
 
 async function gate(t: TestContext, issuer: RealIssuer, options: Readonly<Record<string, unknown>> = {}) {
   const { url: issuerUrl, audience } = issuer
   const provider = { name: 'real', issuerUrl, audience, allowPrivateIP: true }
-  const { knock, lines } = await gateOf(t, [{ use: 'auth/oidc', with: { ...provider, ...options } }])
+  const { requestWith, lines } = await gatewayWith(t, [
+    { use: 'auth/oidc', with: { ...provider, ...options } },
+  ])
   const cause = () => lines.filter(({ msg }) => msg === 'refused').at(-1)?.['cause']
-  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, cause }
+  return { status: async (token: string) => (await requestWith(`Bearer ${token}`)).status, cause }
 }
 
 for (const algorithm of ['RS256', 'ES256', 'PS256', 'EdDSA'] as const) {
@@ -38,7 +40,7 @@ test('RS-18: an opaque token of oidc-provider is accepted until it is revoked', 
 test('RS-19: oidc-provider does not introspect JWTs, nor for a client with a wrong secret', async (t) => {
   const issuer = await realIssuer(t)
   const { introspectionUrl, client } = issuer
-  // Without keys the JWT can only be asked about.
+  // Without keys only introspection could verify the JWT.
   const jwksUrl = `${issuer.url}/nothing-here`
   const asking = await gate(t, issuer, { introspectionUrl, ...client, jwksUrl })
   assert.equal(await asking.status(await issuer.token()), 401)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { booted, closedRoute, type Issuer, issuing } from 'sallyport/testing'
+import { booted, type Issuer, issuing, protectedRoute } from 'sallyport/testing'
 import { runs } from '#kit/runs.js'
 
 async function statusFor(t: TestContext, issuer: Issuer) {
@@ -9,7 +9,7 @@ async function statusFor(t: TestContext, issuer: Issuer) {
   const list = [
     { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
-    { use: closedRoute },
+    { use: protectedRoute },
   ]
   const app = await booted(t, list)
   return async (authorization: string) =>
@@ -29,7 +29,7 @@ const part = fc.oneof(
   fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('base64url')),
 )
 
-test('RS-05: whatever is sent as a token is a 401, and nothing fails otherwise', async (t) => {
+test('RS-05: any text sent as a token gets a 401, and causes no other error', async (t) => {
   const issuer = await issuing(t)
   const knock = await statusFor(t, issuer)
   const ours = encoded(JSON.stringify({ iss: issuer.url, aud: issuer.audience, exp: 9_999_999_999 }))
@@ -45,7 +45,7 @@ test('RS-05: whatever is sent as a token is a 401, and nothing fails otherwise',
   )
 })
 
-test('RS-07: only Bearer with one space and one token of the allowed characters is accepted', async (t) => {
+test('RS-07: the gateway accepts only Bearer, one space and one token of the allowed characters', async (t) => {
   const issuer = await issuing(t)
   const knock = await statusFor(t, issuer)
   const good = await issuer.jwt()
@@ -107,7 +107,7 @@ const claims = (issuer: Issuer, now: number) =>
     sub: fc.jsonValue().map((value) => [value, true] as const),
   })
 
-test('RS-17: a JWT and an opaque token with the same claims get the same verdict, that of the model', async (t) => {
+test('RS-17: a JWT and an opaque token with the same claims get the verdict of the model', async (t) => {
   const issuer = await issuing(t)
   const knock = await statusFor(t, issuer)
   await fc.assert(

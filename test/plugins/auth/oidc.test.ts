@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Instrument, type Labels, Telemetry } from 'sallyport'
-import { authenticatorSuite, booted, closedRoute, issuing } from 'sallyport/testing'
+import { authenticatorSuite, booted, issuing, protectedRoute } from 'sallyport/testing'
 import { providing } from '#kit/plugin.js'
 
 for (const [kind, form] of [
@@ -23,7 +23,7 @@ for (const [kind, form] of [
     }
   })
 
-test('key fetches, introspections, cached tokens and refusals are counted, by provider and cause', async (t) => {
+test('metrics count key fetches, introspections, cached tokens and refusals, by provider and cause', async (t) => {
   const issuer = await issuing(t)
   const { introspectionUrl } = issuer
   const counts = new Map<string, number>()
@@ -36,7 +36,7 @@ test('key fetches, introspections, cached tokens and refusals are counted, by pr
   const list = [
     { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
-    { use: closedRoute },
+    { use: protectedRoute },
     counting,
   ]
   const app = await booted(t, list)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { booted } from 'sallyport/testing'
 import { plugin } from '#kit/plugin.js'
 
-test('a path is public with all that is below it, and no other', async (t) => {
+test('a listed path and all paths below it are public, and no other path is', async (t) => {
   const routes = plugin('routes', ({ http }) => {
     for (const path of ['/a', '/a/:name', '/ab', '/b']) http.get(path, () => 'open')
   })

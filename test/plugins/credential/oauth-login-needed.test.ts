@@ -10,7 +10,7 @@ import { loginEntries, signInUser } from './oauth/proxy-with-login.js'
 const NEEDED = 'sallyport_login_needed'
 const atMcp = { ...call(1), path: '/' }
 
-test('a login is needed from when it begins until somebody has signed in, and after a restart it is not', async (t) => {
+test('the metric `login_needed` is 1 from the begin of a login until the user has signed in, and 0 after a restart', async (t) => {
   const server = await startAuthorizationServer(t)
   const page = signInUser(t, () => {})
   const directory = folder(t)
@@ -31,7 +31,7 @@ test('a login is needed from when it begins until somebody has signed in, and af
   assert.equal(await eventually(() => again.last(NEEDED)), 0)
 })
 
-test('a login that failed is still needed', async (t) => {
+test('the metric `login_needed` stays 1 after a failed login', async (t) => {
   const server = await startAuthorizationServer(t)
   signInUser(t, () => {})
   const { entry, last } = measurements()

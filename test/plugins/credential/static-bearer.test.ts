@@ -66,7 +66,7 @@ test('an emptied file keeps the last token', async (t) => {
   const { file, lines, sent } = await proxyWithTokenFile(t, 'first-token')
 
   writeFileSync(file, '')
-  await eventually(() => lines.find(({ msg }) => String(msg).includes('last content is kept')))
+  await eventually(() => lines.find(({ msg }) => String(msg).includes('its last valid content')))
 
   assert.equal(await sent(), 'Bearer first-token')
 })

@@ -13,7 +13,7 @@ import { bearer, bearers, exchange, exchanging, granting, tokenEndpoint } from '
 
 const now = (): number => Math.floor(Date.now() / 1000)
 
-test('CL-27: 10,000 requests of 100 subjects are 100 exchanges', async (t) => {
+test('CL-27: 10,000 requests of 100 subjects cause 100 exchanges', async (t) => {
   const { endpoint, present } = await alone(
     t,
     granting(({ form }) => ({ access_token: `for-${form.get('subject_token')}` })),
@@ -93,7 +93,7 @@ test('failures are counted by their class, and not cached', async (t) => {
   assert.equal(endpoint.asked.length, 2)
 })
 
-test('T16: a caller with many tokens leaves others their share of the exchanges', async (t) => {
+test('T16: a caller with many tokens does not block the exchanges of other callers', async (t) => {
   let hangs = true
   const held: (() => void)[] = []
   const { endpoint, present } = await alone(t, (asked, response) => {
@@ -161,7 +161,7 @@ test('the expiry of a new token is no later than that of its subject', async (t)
   assert.ok(Math.abs(expiresAt - now() - 300) <= 2)
 })
 
-test('with another actor there is another exchange', async (t) => {
+test('a change of the actor causes another exchange', async (t) => {
   const home = folder(t, { actor: 'actor-one' })
   const { present } = await alone(
     t,

@@ -49,7 +49,7 @@ async function running(t: TestContext, name: string, answering: Answering, claim
   return { answer, asked, sent: target.seen.map(({ authorization }) => authorization) }
 }
 
-/** What tells an ID token from an access token. */
+/** The claim that distinguishes an ID token from an access token. */
 const ID_TOKEN = { at_hash: 'x' }
 
 type Written = Readonly<Record<string, unknown>>
@@ -192,7 +192,7 @@ test('a grant that the second server refuses is not sent to the target', async (
   assert.deepEqual([answer.status, sent], [401, []])
 })
 
-test('a list that ends with the first of the two stops the boot', async (t) => {
+test('a list with only the first of the two exchanges stops the boot', async (t) => {
   const home = folder(t, { 'client-secret': 'hidden' })
   const [first] = listIn('id-jag.yaml').filter(({ id }) => id === 'id-jag')
   assert.ok(first !== undefined)

@@ -107,22 +107,22 @@ for (const [group, status, code] of classes) {
       assert.equal(target.seen.length, 0)
       const shown = JSON.stringify([answer, lines])
       for (const canary of [CANARY, SECRET, SUBJECT]) assert.ok(!shown.includes(canary), canary)
-      // What the operator has to correct is logged as an error, once.
+      // The log has one error for a fault that the operator has to correct.
       const errors = lines.filter(({ level, reason }) => level === 'error' && reason !== undefined)
       assert.equal(errors.length, status === 502 ? 1 : 0)
     })
   }
 }
 
-test('what the endpoint says of a refusal is in the log alone, without what may be a token', async (t) => {
+test('only the log has the text of an error response, without anything that may be a token', async (t) => {
   const error_description = `Nobody is known as ${CANARY}`
-  for (const [error, told] of [
+  for (const [error, logged] of [
     ['invalid_client', 'secret is wrong (Nobody is known as ...)'],
     ['invalid_request', 'refused: invalid_request (Nobody is known as ...)'],
   ] as const) {
     const { main, lines } = await exchanging(t, refusing(400, { error, error_description }))
     const answer = await send(main, bearer(SUBJECT))
-    assert.ok(JSON.stringify(lines).includes(told), JSON.stringify(lines))
+    assert.ok(JSON.stringify(lines).includes(logged), JSON.stringify(lines))
     assert.ok(!JSON.stringify([answer, lines]).includes(CANARY))
     assert.ok(!answer.body.includes('Nobody'))
   }
@@ -149,7 +149,7 @@ for (const [error, words, code] of [
   })
 }
 
-test('an endpoint that is down is 503 and logged once, and exchanges go on when it is back', async (t) => {
+test('an endpoint that is down causes 503 and one log line, and exchanges go on when it is back', async (t) => {
   let up = false
   const { main, lines } = await exchanging(t, (asked, response) => {
     if (up) granting({})(asked, response)
@@ -166,7 +166,7 @@ test('an endpoint that is down is 503 and logged once, and exchanges go on when 
   )
 })
 
-test('an origin where nothing listens is 503', async (t) => {
+test('an endpoint where no server listens causes a 503', async (t) => {
   const target = await echo(t)
   const { main } = await gatewayOf(t, target.origin, [bearers, exchange(`${await closedPort()}/token`)])
 
@@ -195,7 +195,7 @@ test('T2: a literal private address is refused at the start unless it is allowed
   assert.deepEqual([endpoint.asked.length, target.seen.length], [0, 0])
 })
 
-test('whatever an endpoint responds, the target gets one well-formed header or no request', async (t) => {
+test('for every response of an endpoint, the target gets one well-formed header or no request', async (t) => {
   let fields: Readonly<Record<string, unknown>> = {}
   let status = 200
   let subjects = 0

@@ -4,7 +4,7 @@ import { ConfigError } from 'sallyport'
 import { folder } from '#kit/folder.js'
 import { bearers, exchange, gatewayOf } from './exchanging.js'
 
-test('wrong options stop the boot, and all are reported together', async (t) => {
+test('wrong options stop the boot, and one error reports all of them', async (t) => {
   const places = (options: Readonly<Record<string, unknown>>, url = 'https://idp.example/token') =>
     gatewayOf(t, 'http://127.0.0.1:9', [bearers, exchange(url, options)]).then(
       () => [],

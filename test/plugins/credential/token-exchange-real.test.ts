@@ -122,7 +122,7 @@ test('CL-25: oidc-provider exchanges the ID token of a login, and does not accep
   assert.equal(target.seen.length, 1)
 })
 
-test('CL-33: when oidc-provider refuses the client or the target it is a 502, and the cause is logged', async (t) => {
+test('CL-33: when oidc-provider refuses the client or the target, the caller gets a 502 and the log names the cause', async (t) => {
   const issuer = await provider(t)
   const target = await echo(t)
   const mine = await issuer.token()

@@ -203,7 +203,7 @@ test('concurrent refused requests share one new exchange', async (t) => {
   assert.equal(endpoint.asked.length, 2)
 })
 
-test('other exchanges by options: field names, extra fields, JSON, the format of the header', async (t) => {
+test('options change field names, extra fields, JSON and the format of the header', async (t) => {
   const { main, endpoint, target } = await exchanging(
     t,
     granting({ access_token: undefined, issued_token_type: undefined, token: 'renamed' }),

@@ -131,7 +131,7 @@ test('the identity provider writes nothing to stdout', async (t) => {
   assert.deepEqual(lines, [])
 })
 
-test('no client gets a code to another machine', async (t) => {
+test('no client can have a code sent to another machine', async (t) => {
   const address = new URL(await closedPort()).host
   const entry = { use: 'dev/issuer', with: { address, clientId: 'a', clientSecret: 'b' } }
   await serving(t, [entry])

@@ -53,7 +53,7 @@ const status = (url: string, headers: Readonly<Record<string, string>>, method =
       .end(),
   )
 
-test('pages from elsewhere get nothing, by whatever name and origin they come', async (t) => {
+test('foreign pages get nothing, by any host name or origin', async (t) => {
   const paths = ['/.well-known/openid-configuration', '/mcp']
   for (const [index, path] of paths.entries()) {
     const address = new URL(await closedPort()).host

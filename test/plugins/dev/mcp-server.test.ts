@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { closedPort } from '#kit/listening.js'
 
-test('the sample server needs its token, and whoami returns what reached it', async (t) => {
+test('the sample server needs its token, and whoami returns the caller and credential that it received', async (t) => {
   const address = new URL(await closedPort()).host
   await serving(t, [{ use: 'dev/mcp-server', with: { address, token: 'the-token-of-the-sample' } }])
   const call = (name: string, given: object, authorization: string) =>

@@ -19,7 +19,7 @@ const settings = (allowedOrigins: readonly string[], address = '0.0.0.0:0') =>
     },
   })
 
-test('the metadata of the resource can be read by pages of any origin, and the API by those that are listed', async (t) => {
+test('pages of any origin can read the metadata of the resource, and pages of listed origins the API', async (t) => {
   for (const allowed of [[], ['https://app.example.com']]) {
     const app = await booted(t, registry(settings(allowed)))
     const read = await app.inject({ url: METADATA, headers: { origin } })
@@ -47,14 +47,14 @@ test('on loopback a foreign page cannot read the metadata either', async (t) => 
 })
 
 test('one line at the start says that pages in browsers cannot use the API', async (t) => {
-  const told = async (...given: Parameters<typeof settings>) => {
+  const countOfLogLines = async (...given: Parameters<typeof settings>) => {
     const { log, lines } = recordedLog()
     await booted(t, registry(settings(...given)), { log })
     return lines.filter(({ msg }) => /pages in browsers cannot/.test(String(msg))).length
   }
-  assert.equal(await told([]), 1)
-  assert.equal(await told(['https://app.example.com']), 0)
-  assert.equal(await told([], '127.0.0.1:0'), 0)
+  assert.equal(await countOfLogLines([]), 1)
+  assert.equal(await countOfLogLines(['https://app.example.com']), 0)
+  assert.equal(await countOfLogLines([], '127.0.0.1:0'), 0)
 })
 
 test('the description of the API lists the metadata routes, which need no token', async (t) => {

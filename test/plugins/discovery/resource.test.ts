@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator, definePlugin, type List, Refusal, ResourceMetadata } from 'sallyport'
-import { booted, closedRoute, serving } from 'sallyport/testing'
+import { booted, protectedRoute, serving } from 'sallyport/testing'
 import { listen, plugin, providing } from '#kit/plugin.js'
 import { runs } from '#kit/runs.js'
 
@@ -36,13 +36,13 @@ const scoped = definePlugin({
 const listWith = (options: Readonly<Record<string, unknown>>): List => [
   { use: scoped },
   { use: 'discovery/resource', with: options },
-  { use: closedRoute },
+  { use: protectedRoute },
 ]
 const appWith = (t: TestContext, options: Readonly<Record<string, unknown>>) => booted(t, listWith(options))
 
 const bearer = (token: string) => ({ url: '/closed', headers: { authorization: `Bearer ${token}` } })
 
-test('RS-01 RS-27: the document has what was configured, byte for byte, and no empty list', async (t) => {
+test('RS-01 RS-27: the document has the configured values, byte for byte, and no empty list', async (t) => {
   const resource = 'https://Registry.Example.com:443/'
   const app = await appWith(t, { resource })
   const answer = await app.inject(WELL_KNOWN)
@@ -133,7 +133,7 @@ test('RS-04 RS-07: missing credentials, malformed ones and an invalid token have
   assert.ok((await challengeOf('Bearer bad')).endsWith(end))
 })
 
-test('RS-29: a token without a required scope is 403, with every scope that is needed', async (t) => {
+test('RS-29: a token without a required scope gets a 403, which names every required scope', async (t) => {
   const app = await appWith(t, {
     resource: 'https://r.example',
     scopes: ['extra'],
@@ -151,7 +151,7 @@ test('RS-29: a token without a required scope is 403, with every scope that is n
   assert.equal((await app.inject(WELL_KNOWN)).statusCode, 200)
 })
 
-test('RS-34: the document is for every origin: CORS, preflight, GET and HEAD; other methods are 405', async (t) => {
+test('RS-34: pages of every origin can read the document: CORS, preflight, GET and HEAD; other methods get 405', async (t) => {
   const app = await appWith(t, { resource: 'https://r.example/mcp' })
   for (const url of [WELL_KNOWN, `${WELL_KNOWN}/mcp`]) {
     const [get, head] = [await app.inject(url), await app.inject({ method: 'HEAD', url })]

@@ -10,7 +10,10 @@ import { listen } from '#kit/plugin.js'
 import { runs } from '#kit/runs.js'
 import { proxied, send } from './proxied.js'
 
-/** A target at `/api/mcp` that redirects what has the query `from` to what its header says, and else says what it is asked for. */
+/**
+ * A target at `/api/mcp` that redirects requests with the query `from` to the URL in their header, and responds to
+ * others with the URL of the request.
+ */
 async function redirecting(t: Parameters<typeof listening>[0], status = 307) {
   const target = await listening(t, ({ url = '', headers }, response) => {
     const { 'x-location': location = '' } = headers
@@ -53,7 +56,7 @@ test('a redirect of the target leads clients through the gateway', async (t) => 
   }
 })
 
-test('a location that is right already, or is not served here, passes as it is', async (t) => {
+test('a location that already works, or leads outside the gateway, passes unchanged', async (t) => {
   const { follow, target } = await redirecting(t)
   for (const [path, location] of [
     ['/api/mcp', '/api/mcp/'],
@@ -72,7 +75,7 @@ test('a location that is right already, or is not served here, passes as it is',
   }
 })
 
-test('a path that clients would take for a host passes as it is, also in an endpoint that is announced', async (t) => {
+test('a path that clients would take for a host passes unchanged, also in an announced endpoint', async (t) => {
   const target = await listening(t, ({ url }, response) => {
     const location = `${target}//evil.example/a`
     if (url === '/from') response.writeHead(307, { location }).end()
@@ -92,7 +95,7 @@ test('a path that clients would take for a host passes as it is, also in an endp
   assert.equal((await send(main, { method: 'POST', path: endpoint.pathname })).body, '//evil.example/a')
 })
 
-test('wherever a location leads, it is where the target sends clients, or the same path through the gateway', async (t) => {
+test('any location leads where the target sends clients, or to the same path through the gateway', async (t) => {
   const { follow, main, target } = await redirecting(t)
   const segment = fc.constantFrom(
     'api',
@@ -124,7 +127,7 @@ test('wherever a location leads, it is where the target sends clients, or the sa
       const atTarget = from.replace(/^\/(?:notes|whole)/, '') || '/'
       const base = from.startsWith('/whole') ? atTarget : atTarget === '/' ? '/api/mcp' : atTarget
       const meant = new URL(written, `${target}${base}?from`)
-      // It leads to itself.
+      // The location leads to itself.
       if (meant.search === '?from') return
       assert.deepEqual([to?.origin, meant.origin], [main, target])
       assert.equal(reached, meant.pathname + meant.search)

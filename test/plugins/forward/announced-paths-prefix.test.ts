@@ -68,7 +68,7 @@ test('a legacy SSE server works behind a proxy in front that removes a prefix', 
   }
 })
 
-test('a prefix that clients could take for a host, or that is no path, stops the start', async (t) => {
+test('a prefix that clients could take for a host, or that is not a path, stops the start', async (t) => {
   for (const removedPrefix of ['//evil.example', '/a//b', '/a/', '/', 'a', '/a?b', '/a\\b', '/a\nb']) {
     const list = [{ use: 'forward/http', with: { target: 'http://127.0.0.1:9/mcp', removedPrefix } }]
     await assert.rejects(

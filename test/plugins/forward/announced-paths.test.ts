@@ -8,7 +8,7 @@ import { listen } from '#kit/plugin.js'
 import { startedProgram } from '#kit/started-program.js'
 import { openRequest, proxied, send } from './proxied.js'
 
-// Its types lead to a package whose `source` condition is no library for this compiler, so none are read.
+// Without its types: they import a package whose `source` condition this compiler cannot use.
 const legacyClient: string = '@modelcontextprotocol/sdk/client/sse.js'
 const { SSEClientTransport } = await import(legacyClient)
 
@@ -39,7 +39,7 @@ test('a legacy SSE server works at every path that leads to it', async (t) => {
   }
 })
 
-test('every worker knows what the target announced to another', async (t) => {
+test('every worker accepts the endpoint that the target announced to another worker', async (t) => {
   const target = await mcpTarget(t, { era: '2024-11-05' })
   const gateway = startedProgram(t, ['proxy', 'name', '--target-uri', target.url, '--workers', '3'], {
     patience: 60,
@@ -49,7 +49,7 @@ test('every worker knows what the target announced to another', async (t) => {
   for (let client = 0; client < 4; client++) assert.deepEqual(await sumBy(t, new URL('/sse', url).href), five)
 })
 
-/** A target below `/api/sse` that announces this, and says what it is asked for after that. */
+/** A target below `/api/sse` that announces this endpoint, and then responds with the request that it gets. */
 async function announcing(t: TestContext, endpoint: string, headers: Record<string, string> = {}) {
   const target = await listening(t, (request, response) => {
     if (request.method !== 'GET') return response.end(`${request.method} ${request.url}`)
@@ -84,7 +84,7 @@ for (const [endpoint, reached] of [
   ['../up?a=%2e%2e%2f&b=é', '/up?a=%2e%2e%2f&b=%C3%A9'],
   ['/', '/'],
 ] as const) {
-  test(`a client reaches the endpoint that is announced as ${endpoint}`, async (t) => {
+  test(`a client reaches an endpoint that is announced as ${endpoint}`, async (t) => {
     const { main, announcedAt } = await announcing(t, endpoint)
 
     for (const path of ['/notes', '/notes/', '/notes/api/sse']) {
@@ -98,7 +98,7 @@ for (const [endpoint, reached] of [
   })
 }
 
-test('nothing but what was announced can be reached by it, and only to post there', async (t) => {
+test('a signed path reaches only the announced endpoint, and only by POST', async (t) => {
   const { main, announcedAt } = await announcing(t, '/message?sessionId=1')
   const path = await announcedAt('/notes')
   const bodyOf = async (asked: string, method = 'POST'): Promise<string> =>
@@ -120,10 +120,10 @@ test('nothing but what was announced can be reached by it, and only to post ther
   assert.doesNotMatch(await bodyOf(path.slice('/notes'.length)), /^POST/)
 })
 
-test('what is no announcement to this client passes as it is', async (t) => {
+test('an event that is no announcement to this client passes unchanged', async (t) => {
   const foreign = await announcing(t, 'http://127.0.0.1:1/message')
   assert.equal(await foreign.announcedAt('/notes'), 'http://127.0.0.1:1/message')
-  assert.ok(foreign.lines.some(({ msg }) => String(msg).includes('not on its own origin')))
+  assert.ok(foreign.lines.some(({ msg }) => String(msg).includes('an endpoint on another origin')))
 
   const { announcedAt } = await announcing(t, '/message')
   assert.equal(await announcedAt('/notes', { 'mcp-session-id': 'newer' }), '/message')
@@ -131,7 +131,7 @@ test('what is no announcement to this client passes as it is', async (t) => {
   assert.equal(await coded.announcedAt('/notes'), '/message')
 })
 
-test('a server at the root announces what already works, byte for byte', async (t) => {
+test('the announcement of a server at the root passes byte for byte', async (t) => {
   const stream = '\ufeffevent:endpoint\r\ndata:message?id=1\r\n\r\n'
   const target = await listening(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -145,7 +145,7 @@ test('a server at the root announces what already works, byte for byte', async (
   assert.deepEqual(Buffer.concat(chunks), Buffer.from(stream))
 })
 
-test("a request below the target's own path is that path, and none leads out of it", async (t) => {
+test("a request below the target's own path keeps that path, and no request leads out of it", async (t) => {
   const target = await listening(t, (request, response) => response.end(request.url))
   const { main } = await proxied(t, `${target}/mcp`)
   const bodyOf = async (path: string): Promise<string> => (await send(main, { path })).body

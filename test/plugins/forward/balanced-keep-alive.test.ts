@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { call, openRequest } from './proxied.js'
 
 const list = (target: string) => [
@@ -14,18 +14,18 @@ const list = (target: string) => [
   { use: 'forward/balanced', with: { targets: [target] } },
 ]
 
-test('with replicas too, a caller is told whether its connection ends', async (t) => {
+test('with replicas too, a response says whether its connection ends', async (t) => {
   const { addresses } = await serving(t, list(await listening(t, (_request, response) => response.end('x'))))
   const main = addresses.main ?? ''
 
-  const ended = await spoken(main, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  const ended = await sendRaw(main, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   assert.match(ended, /\r\nConnection: close\r\n/i)
   const kept = 'GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n'
-  const both = await spoken(main, `${kept}GET / HTTP/1.0\r\nHost: a\r\n\r\n`)
+  const both = await sendRaw(main, `${kept}GET / HTTP/1.0\r\nHost: a\r\n\r\n`)
   assert.deepEqual(both.match(/(?<=\r\nConnection: )[\w-]+/gi), ['keep-alive', 'close'])
 })
 
-test('with replicas too, a call that ends during a stop tells its caller to use no more of the connection', async (t) => {
+test('with replicas too, a response during a stop says that its connection closes', async (t) => {
   const answers: ServerResponse[] = []
   let came = (): void => {}
   const asked = new Promise<void>((resolve) => {
@@ -46,7 +46,7 @@ test('with replicas too, a call that ends during a stop tells its caller to use 
   await stopped
 })
 
-test('with replicas too, an answer before the end of the body is the last of its connection', async (t) => {
+test('with replicas too, a response before the end of the body is the last of its connection', async (t) => {
   const { addresses } = await serving(t, list(await listening(t, (_request, response) => response.end('x'))))
   const request = httpRequest(addresses.main ?? '', { method: 'POST', headers: { connection: 'keep-alive' } })
   t.after(() => request.destroy())

@@ -8,11 +8,11 @@ import { Credential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { closedPort, listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, openRequest, send } from './proxied.js'
 
-/** A balancing forwarder in front of these. */
+/** A balancing forwarder in front of these targets. */
 async function balanced(
   t: TestContext,
   targets: readonly string[],
@@ -66,7 +66,7 @@ test('a session stays with the replica that began it', async (t) => {
   }
 })
 
-test('a session that nobody remembers goes to one and the same replica, also from another gateway', async (t) => {
+test('an unknown session goes to one and the same replica, also from another gateway', async (t) => {
   const targets = await replicas(t, 3)
   const gateways = [await balanced(t, targets), await balanced(t, targets)]
   const used = new Set<string>()
@@ -80,7 +80,7 @@ test('a session that nobody remembers goes to one and the same replica, also fro
   assert.equal(used.size, 3)
 })
 
-test('a replica that is down is left out: requests that may be repeated go to the next, others fail once', async (t) => {
+test('a replica that is down is left out: repeatable requests go to the next, others fail once', async (t) => {
   const [first = '', second = ''] = await replicas(t, 2)
   const down = await closedPort()
   const main = await balanced(t, [down, first, second])
@@ -119,7 +119,7 @@ test('a replica that is stopped is left out, and a killed one', async (t) => {
   assert.equal((await send(main, call(1))).body, '0')
 
   child.kill('SIGSTOP')
-  // Its turn: it accepts the connection, and never answers.
+  // The stopped replica has its turn: it accepts the connection, and never responds.
   assert.equal((await send(main, { path: '/' })).body, '0')
   for (let sent = 0; sent < 4; sent++) assert.equal((await send(main, call(1))).body, '0')
 
@@ -128,7 +128,7 @@ test('a replica that is stopped is left out, and a killed one', async (t) => {
   for (let sent = 0; sent < 4; sent++) assert.equal((await send(main, call(1))).body, '0')
 })
 
-test('no caller moves the sessions of others: by a slow tool, a large head, or a malformed one', async (t) => {
+test('no caller can move the sessions of others, by a slow tool, a large head or a malformed one', async (t) => {
   const targets = await Promise.all(
     [0, 1].map((index) => {
       let sessions = 0
@@ -159,7 +159,7 @@ test('no caller moves the sessions of others: by a slow tool, a large head, or a
   }
 })
 
-test('an upgrade goes to the next replica where one is down, and one that is refused puts none out of use', async (t) => {
+test('an upgrade goes to the next replica when one is down, and a refused upgrade excludes no replica', async (t) => {
   const replica = createServer((_request, response) => response.end('http'))
   replica.on('upgrade', ({ url }, socket) => {
     if (url === '/refused') socket.destroy()
@@ -171,16 +171,16 @@ test('an upgrade goes to the next replica where one is down, and one that is ref
   const main = await balanced(t, [await closedPort(), `http://127.0.0.1:${port}`])
   const handshake = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
-  assert.match(await spoken(main, handshake('/')), /^HTTP\/1\.1 101 .*hello$/s)
+  assert.match(await sendRaw(main, handshake('/')), /^HTTP\/1\.1 101 .*hello$/s)
 
   const both = await balanced(t, [`http://127.0.0.1:${port}`, ...first])
-  const refused = await spoken(both, handshake('/refused'))
+  const refused = await sendRaw(both, handshake('/refused'))
   assert.doesNotMatch(refused, /^HTTP\/1\.1 101/)
   const used = [(await send(both, call(1))).body, (await send(both, call(1))).body]
   assert.deepEqual(used.toSorted(), ['0', 'http'])
 })
 
-test('each replica is asked by its own name', async (t) => {
+test('each replica gets its own name as Host', async (t) => {
   const names = await Promise.all(
     [0, 1].map(() => listening(t, ({ headers }, response) => response.end(headers.host))),
   )
@@ -189,7 +189,7 @@ test('each replica is asked by its own name', async (t) => {
   assert.deepEqual(seen.toSorted(), names.map((name) => new URL(name).host).toSorted())
 })
 
-test('the credential is presented, the caller’s token is not, and limits hold', async (t) => {
+test('replicas get the credential and not the caller’s token, and limits apply', async (t) => {
   const seen: (string | undefined)[] = []
   const target = await listening(t, (request, response) => {
     seen.push(request.headers.authorization)
@@ -261,7 +261,7 @@ test('the certificate of a replica is verified', async (t) => {
   assert.deepEqual([status, JSON.parse(body).error], [502, 'target_tls'])
 })
 
-test('what cannot work is refused at the start', async (t) => {
+test('a list that cannot work is refused at the start', async (t) => {
   const refused: readonly (readonly [readonly string[], RegExp])[] = [
     [['http://127.0.0.1:1/a', 'http://127.0.0.1:2/b'], /targets/],
     [['http://127.0.0.1:1', 'https://127.0.0.1:2'], /targets/],
@@ -273,7 +273,7 @@ test('what cannot work is refused at the start', async (t) => {
   }
 })
 
-test('requests that fail alike because no replica is there are logged ten times a minute', async (t) => {
+test('requests that fail alike without a replica are logged ten times a minute', async (t) => {
   const recorded = recordedLog()
   const main = await balanced(t, [await closedPort()], {}, [], recorded)
   for (let sent = 0; sent < 15; sent++) assert.equal((await send(main, call(1))).status, 502)

@@ -26,7 +26,7 @@ test('a body below the minimum rate is a 408, buffered or streamed; one at the r
       if (sent++ < pieces) socket.write(text)
       else if (framing.endsWith('chunked') && sent === pieces + 2) socket.write('0\r\n\r\n')
     }, 20)
-    // A reset after the answer is no failure: what was sent of the body was not read.
+    // A reset after the response is no failure: the gateway has not read the sent part of the body.
     socket.on('error', () => {})
     await new Promise((resolve) => socket.once('close', resolve))
     clearInterval(timer)
@@ -51,7 +51,7 @@ test('a body is not too slow while the target does not read', async (t) => {
   assert.deepEqual([status, body], [200, 'all of it'])
 })
 
-test('a body that has come whole before its answer costs no timer', async (t) => {
+test('a body that arrives whole before its response costs no timer', async (t) => {
   const target = await rawTarget(t, () => OK)
   const bodyTimeout = 54_321
   const deny = { use: 'policy/tools', with: { rules: [{ deny: ['secret'] }] } }

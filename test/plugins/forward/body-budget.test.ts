@@ -4,22 +4,22 @@ import { BodyBudget, KeptBytes } from '#plugins/forward/body-budget.js'
 
 const KIB = 1024
 
-/** A body of a caller, which says when it had to give up. */
+/** A body of a caller, which records when it was evicted. */
 function bodyOf(budget: BodyBudget, caller: string | undefined) {
-  const keeper = {
-    gaveUp: false,
-    giveUp() {
-      keeper.gaveUp = true
+  const holder = {
+    wasEvicted: false,
+    evict() {
+      holder.wasEvicted = true
       kept.free()
     },
   }
-  const kept = new KeptBytes(budget, caller, keeper)
+  const kept = new KeptBytes(budget, caller, holder)
   const arrive = (bytes: number): boolean => {
     const fits = kept.demand(bytes)
     if (fits) kept.arrived()
     return fits
   }
-  return { kept, keeper, arrive }
+  return { kept, holder, arrive }
 }
 
 function clock(t: TestContext) {
@@ -30,7 +30,7 @@ function clock(t: TestContext) {
   }
 }
 
-test('a caller keeps an eighth at most, in however many bodies, and another has the rest', () => {
+test('a caller keeps an eighth at most, in any number of bodies, and others have the rest', () => {
   const budget = new BodyBudget(800 * KIB)
   const mine = Array.from({ length: 10 }, () => bodyOf(budget, 'one').arrive(10 * KIB))
   assert.deepEqual(mine, Array(10).fill(true))
@@ -38,12 +38,12 @@ test('a caller keeps an eighth at most, in however many bodies, and another has 
   assert.equal(bodyOf(budget, 'other').arrive(50 * KIB), true)
 })
 
-test('what is dispatched by plugins has no share, since it has no caller', () => {
+test('requests that plugins dispatch have no share, since they have no caller', () => {
   const budget = new BodyBudget(80 * KIB)
   assert.equal(bodyOf(budget, undefined).arrive(60 * KIB), true)
 })
 
-test('where the room is full, the body ends that has stalled for longest, from one second on', (t) => {
+test('when the budget is full, the body that has stalled for longest ends, from one second on', (t) => {
   const pass = clock(t)
   const budget = new BodyBudget(80 * KIB)
   const bodies = Array.from({ length: 8 }, (_, index) => bodyOf(budget, `caller ${index}`))
@@ -59,12 +59,12 @@ test('where the room is full, the body ends that has stalled for longest, from o
 
   assert.equal(late.arrive(10 * KIB), true)
   assert.deepEqual(
-    bodies.map(({ keeper }) => keeper.gaveUp),
+    bodies.map(({ holder }) => holder.wasEvicted),
     bodies.map((_, index) => index === 1),
   )
 })
 
-test('a body that has come whole ends for nobody', (t) => {
+test('a complete body is never evicted', (t) => {
   const pass = clock(t)
   const budget = new BodyBudget(80 * KIB)
   const bodies = Array.from({ length: 8 }, (_, index) => bodyOf(budget, `caller ${index}`))
@@ -74,10 +74,10 @@ test('a body that has come whole ends for nobody', (t) => {
   }
   pass(10_000)
   assert.equal(bodyOf(budget, 'late').arrive(1), false)
-  assert.ok(bodies.every(({ keeper }) => !keeper.gaveUp))
+  assert.ok(bodies.every(({ holder }) => !holder.wasEvicted))
 })
 
-test('large bodies leave room for ordinary calls (T16)', () => {
+test('large bodies leave memory for ordinary calls (T16)', () => {
   const budget = new BodyBudget(8 * 1024 * KIB)
   for (let caller = 0; caller < 7; caller++) bodyOf(budget, `caller ${caller}`).arrive(1024 * KIB)
   assert.equal(bodyOf(budget, 'late').arrive(500 * KIB), false)

@@ -89,7 +89,7 @@ for (const [what, days] of [
   })
 }
 
-test('a stream ends with its token by whatever type the target calls it, as clients do not look', async (t) => {
+test('a stream ends with its token, whatever its content type, since clients ignore the type', async (t) => {
   const clock = fakeClock(t, START)
   const { ask } = await streaming(t, START / 1000 + DAY, { endStreamsWithToken: true })
   const stream = await ask('GET /long', 'Accept: text/event-stream\r\n')
@@ -119,7 +119,7 @@ test('a stream ends when the life of its token is over, although the clock went 
   await eventually(() => stream.closed)
 })
 
-test('a call whose stream ends with its token is told from one whose caller has left, other streams are no failure', async (t) => {
+test('a call whose stream ends with its token differs from one whose caller left; other streams are no failure', async (t) => {
   const clock = fakeClock(t, START)
   const { entry, events } = observing(false)
   const { ask } = await streaming(t, START / 1000 + DAY, { endStreamsWithToken: true }, [entry])
@@ -141,7 +141,7 @@ test('a call whose stream ends with its token is told from one whose caller has 
   )
 })
 
-test('an expiry that is NaN has passed', async (t) => {
+test('an expiry of NaN counts as passed', async (t) => {
   const { ask, target } = await streaming(t, Number.NaN, { endStreamsWithToken: true })
   const stream = await ask('GET /events')
   await eventually(() => stream.closed && target.open.size === 0)

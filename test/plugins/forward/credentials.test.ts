@@ -49,7 +49,7 @@ async function targetWithToken(t: TestContext, wanted: string, status: 401 | 403
   return { origin, seen }
 }
 
-test('a refused credential is renewed once and the same request sent again', async (t) => {
+test('a refused credential is renewed once, and the same request is sent again', async (t) => {
   const target = await targetWithToken(t, 'v2')
   const { entry, refusals } = countingCredential()
   const { main } = await proxied(t, target.origin, {}, [entry])
@@ -84,7 +84,7 @@ for (const [name, head, body] of [
   ['no chunk', 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'],
   ['trailers', 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', '2\r\nhi\r\n0\r\nX-Sum: 9\r\n\r\n'],
 ]) {
-  test(`a refusal before the body was read is handled like any other, and the whole request is sent again: ${name}`, async (t) => {
+  test(`after a refusal before the body was read, the whole request is sent again: ${name}`, async (t) => {
     const target = await rawTarget(t, ({ headers }) =>
       headers.some(([, value]) => value === 'Bearer v2')
         ? 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
@@ -104,7 +104,7 @@ for (const [name, head, body] of [
   })
 }
 
-test('a credential that stays refused is a 502 of the gateway, with the id and without the challenge', async (t) => {
+test('a credential that stays refused causes a 502, with the id of the request and without the challenge', async (t) => {
   const target = await targetWithToken(t, 'never')
   const { entry, refusals } = countingCredential({ renewals: 99 })
   const { main } = await proxied(t, target.origin, {}, [entry])
@@ -128,7 +128,7 @@ test('a 403 after a renewal is forwarded, without the challenge for the gatewayâ
   assert.deepEqual([status, body, headers['www-authenticate']], [403, 'no', undefined])
 })
 
-test('a session of the target is not given to callers, unless theirs are forwarded', async (t) => {
+test('callers get no session cookie of the target, unless their cookies are forwarded', async (t) => {
   const origin = await listening(t, (request, response) => {
     response.setHeader('set-cookie', ['a=1', 'b=2'])
     if (request.url === '/no') response.statusCode = 403
@@ -156,7 +156,7 @@ test('a session of the target is not given to callers, unless theirs are forward
   assert.deepEqual([statusCode, headers['set-cookie']], [101, undefined])
 })
 
-test('cookies of the gateway itself pass in neither direction, whatever is open', async (t) => {
+test('cookies of the gateway itself pass in neither direction, whatever the options allow', async (t) => {
   const own = ['sallyport-session-0a', '__Host-sallyport-session-0a', '__host-Sallyport-x.1', '=sallyport-x']
   const origin = await listening(t, ({ headers }, response) => {
     const set = ['a=1', ...own.map((name) => `${name}=x; Path=/`), 'b=sallyport-x']
@@ -226,7 +226,7 @@ const failures: readonly (readonly [string, Credential['present'], number, strin
   ['empty', () => ({ header: 'authorization', value: '' }), 502, undefined],
 ]
 for (const [kind, present, expected, retryAfter] of failures) {
-  test(`a credential that is ${kind} is a ${expected}, and the target is never asked`, async (t) => {
+  test(`a credential that is ${kind} causes a ${expected}, and the target gets no request`, async (t) => {
     let asked = 0
     const origin = await listening(t, (_request, response) => response.end(String(++asked)))
     const { main } = await proxied(t, origin, {}, [credentialOf('first', present, 50)])
@@ -240,7 +240,7 @@ for (const [kind, present, expected, retryAfter] of failures) {
   })
 }
 
-test('a body too large to keep is not sent twice: a 503 with Retry-After', async (t) => {
+test('a body too large to keep is not sent twice: the caller gets a 503 with Retry-After', async (t) => {
   const target = await targetWithToken(t, 'v2')
   const { main } = await proxied(t, target.origin, {}, [countingCredential().entry])
   const body = Buffer.alloc(17 * 1024 * 1024, 'x')
@@ -272,7 +272,7 @@ test('a redirect within the origin keeps method, body and credential (T11)', asy
   }
 })
 
-test('a 303 is followed by a GET alone, and repeats no other request', async (t) => {
+test('only a GET follows a 303, and no other request is repeated', async (t) => {
   const { main } = await proxied(t, await listening(t, redirecting(303, '/to?a=1')), {}, [held])
   const { body } = await send(main, { path: '/from' })
   assert.deepEqual(JSON.parse(body), ['GET', 'Bearer mine', ''])
@@ -303,7 +303,7 @@ test('a redirect to another origin is not followed with a credential, and loops 
   assert.equal(strayed, 0)
 })
 
-test('without a credential a redirect is forwarded', async (t) => {
+test('without a credential the caller gets the redirect', async (t) => {
   const { main } = await proxied(t, await listening(t, redirecting(307, 'https://else.example/')))
   const { status, headers } = await send(main, { path: '/from' })
   assert.deepEqual([status, headers.location], [307, 'https://else.example/'])
@@ -325,7 +325,7 @@ test('added headers replace the callerâ€™s own, in any case', async (t) => {
   assert.ok(!raw.includes('evil'))
 })
 
-test('TRACE reaches no target: its answer would show the credential', async (t) => {
+test('TRACE reaches no target: its response would show the credential', async (t) => {
   const target = await rawTarget(t, ({ headers }) => {
     const shown = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
     return `HTTP/1.1 200 OK\r\nContent-Type: message/http\r\nContent-Length: ${shown.length}\r\n\r\n${shown}`

@@ -52,7 +52,7 @@ const endpointEvent = fc
       const name = `event:${space}endpoint${end}`
       const line = `data:${space}${data}${end}`
       const more = other === '' ? '' : other + end
-      // The last name is the one that counts.
+      // The last name counts.
       return other === 'event: x' || !nameFirst ? more + line + name + end : name + more + line + end
     }
     return { sent: eventWith(announced), expected: eventWith(replaced(announced)) }
@@ -76,7 +76,7 @@ test('only the data of endpoint events changes, wherever the stream is cut', () 
   )
 })
 
-test('bytes that are no text pass as they are, also beside an endpoint', () => {
+test('bytes that are no text pass unchanged, also beside an endpoint', () => {
   const noise = Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 0x00, 0x0a, 0x0a])
   const event = (data: string): Buffer => Buffer.from(`id: \u0000\nevent: endpoint\ndata: ${data}\n\n`)
 
@@ -86,7 +86,7 @@ test('bytes that are no text pass as they are, also beside an endpoint', () => {
   )
 })
 
-test('an event leaves when it is complete, a comment with its line, and no more than 16 KiB is held back', () => {
+test('an event passes once it is complete, a comment with its line, and at most 16 KiB are held back', () => {
   const rewriter = new EndpointRewriter(replaced)
   const after = (text: string): string => rewriter.rewrite(Buffer.from(text)).toString()
 

@@ -19,7 +19,7 @@ const toolCall = (argument: string) =>
     params: { name: 'add', arguments: { text: argument } },
   })
 
-/** A proxy that is observed in every way, before a target that says what it got. */
+/** A proxy with all kinds of observers, before a target that responds with its request. */
 async function observedProxy(t: TestContext, status = 200) {
   const reached: { readonly headers: NodeJS.Dict<string | string[]>; readonly body: string }[] = []
   const target = await listening(t, (incoming, response) => {
@@ -34,7 +34,7 @@ async function observedProxy(t: TestContext, status = 200) {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Sends a body in chunks, or as it is asked for. */
+/** Sends a body in chunks, or after `100 Continue`. */
 function streamed(origin: string, headers: Readonly<Record<string, string>>, chunks: readonly string[]) {
   return new Promise<number | undefined>((resolve, reject) => {
     const asking = httpRequest(origin, {
@@ -54,7 +54,7 @@ function streamed(origin: string, headers: Readonly<Record<string, string>>, chu
   })
 }
 
-test('the call of a body is told, whole or in chunks; the body goes on as it came', async (t) => {
+test('observers see the call in a body, whole or in chunks, and the body passes unchanged', async (t) => {
   const { main, observed, reached } = await observedProxy(t)
   const small = toolCall('x')
   await send(main, { method: 'POST', headers: JSON_TYPE, body: small })
@@ -97,7 +97,7 @@ test('the target gets the start of a body before its end has come', async (t) =>
   assert.equal(await started, toolCall('x').slice(0, 20))
 })
 
-test('a body that is too large to read goes on all the same, and its event says so', async (t) => {
+test('a body that is too large to observe passes unchanged, and its event says so', async (t) => {
   const { main, observed, reached } = await observedProxy(t)
   const bodies = [1, 17].map((size) => toolCall('z'.repeat(size * 1024 ** 2)))
   for (const body of bodies) {
@@ -115,11 +115,11 @@ test('a body that is too large to read goes on all the same, and its event says 
   )
 })
 
-/** How each went. On a busy machine a verification is long enough to be told too. */
+/** The outcome of each part. On a busy machine a verification is long enough to be a part too. */
 const targetPartsOf = (trace: Traced | undefined) =>
   trace?.parts.filter(({ name }) => name === 'target').map(({ failure }) => failure)
 
-test('the target gets the trace of the gateway, and nobody else gets anything of the call', async (t) => {
+test('the target gets the trace of the gateway, and no one else gets anything of the call', async (t) => {
   const { main, observed, reached, lines } = await observedProxy(t)
   const headers = {
     ...JSON_TYPE,
@@ -142,7 +142,7 @@ test('the target gets the trace of the gateway, and nobody else gets anything of
   assert.ok(!JSON.stringify(told).includes(CANARY), JSON.stringify(told))
 })
 
-test('what the target refuses has failed, and what does not answer says how', async (t) => {
+test('a call that the target refuses has failed, and the event of a target that does not respond says how', async (t) => {
   const { main, observed } = await observedProxy(t, 404)
   await send(main, { method: 'POST', headers: JSON_TYPE, body: toolCall('x') })
   const gone = observing('audit', 'trace')
@@ -163,7 +163,7 @@ test('what the target refuses has failed, and what does not answer says how', as
   assert.deepEqual(targetPartsOf(gone.observed.traces[0]), ['target_refused'])
 })
 
-test('a trace with headers that no request may have adds none, and its request goes on', async (t) => {
+test('a trace with invalid headers adds none, and its request goes on', async (t) => {
   const bad: readonly unknown[] = [
     undefined,
     'traceparent',

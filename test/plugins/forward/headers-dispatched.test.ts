@@ -6,7 +6,7 @@ import { listening } from '#kit/listening.js'
 import { plugin } from '#kit/plugin.js'
 import { proxied } from './proxied.js'
 
-test('a dispatched request brings a body of any size, and has no trailers', async (t) => {
+test('a dispatched request may have a body of any size, and has no trailers', async (t) => {
   const target = await listening(t, (request, response) => {
     void buffer(request).then(({ byteLength }) => response.end(String(byteLength)))
   })

@@ -2,7 +2,7 @@ import type { Entry, ListedSubject, Policy } from 'sallyport'
 import { Policy as PolicyCapability } from 'sallyport'
 import { providing } from '#kit/plugin.js'
 
-/** What these tests hide: every name with an `x` in it. */
+/** These tests hide every name with an `x` in it. */
 export const isShown = ({ name }: Pick<ListedSubject, 'name'>): boolean => !name.includes('x')
 
 export const hiding: Policy = {

@@ -20,7 +20,9 @@ async function writeInPieces(socket: Socket, pieces: readonly string[]): Promise
   }
 }
 
-/** Responds to `/odd` with these pieces, each in a write of its own; `rest` is for the next request on the connection. */
+/**
+ * Responds to `/odd` with these pieces, each in a write of its own; `rest` is for the next request on the connection.
+ */
 async function targetWithPieces(t: TestContext, pieces: readonly string[], rest = '') {
   const server = createServer((socket) => {
     socket.setNoDelay(true)
@@ -106,7 +108,7 @@ for (const [transport, request] of transports) {
     }
   })
 
-  test(`an unexpected 100 Continue is skipped, however it is split (${transport})`, async (t) => {
+  test(`an unexpected 100 Continue is skipped, split at any byte (${transport})`, async (t) => {
     const final = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
     // The same bytes at the start of a body are part of the body.
     const bodies = ['19\r\n', 'HTTP/1.1 100 Continue\r\n\r\n', '\r\n', '0\r\n\r\n']

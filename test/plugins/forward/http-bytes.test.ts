@@ -24,7 +24,7 @@ const headers = fc.array(
 )
 const target = of('/.%25fFzZ-_~!$&\'()*+,;=:@|\\^`{}<>"[]?#', 24).map((text) => `/${text}`)
 
-test('whatever the request target and headers are, the bytes arrive as they were sent', async (t) => {
+test('the bytes of any request target and headers arrive unchanged', async (t) => {
   const raw = await rawTarget(t, () => OK)
   const { main } = await proxied(t, raw.origin)
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { listening, opened } from '#kit/listening.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { openRequest, proxied } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
@@ -14,7 +14,7 @@ const transports = [
   ['streaming', 'HEAD / HTTP/1.1\r\nHost: a\r\n'],
 ] as const
 
-test('T13 an upgrade with a body is sent with it: the next request is not taken for the body', async (t) => {
+test('T13 an upgrade is sent with its body, and the next request is not taken for the body', async (t) => {
   const seen: string[] = []
   // It responds before it reads the body, as most servers do.
   const origin = await listening(t, ({ method, url }, response) => {
@@ -36,7 +36,7 @@ for (const [transport, request] of transports) {
   test(`T13 a target that changes protocols without an Upgrade gets no socket of a caller (${transport})`, async (t) => {
     const target = await rawTarget(t, () => `HTTP/1.1 101 Switching Protocols\r\n${HANDSHAKE}\r\n`)
     const { main } = await proxied(t, target.origin)
-    assert.match(await spoken(main, `${request}Connection: close\r\n\r\n`), /^HTTP\/1.1 502 /)
+    assert.match(await sendRaw(main, `${request}Connection: close\r\n\r\n`), /^HTTP\/1.1 502 /)
   })
 
   test(`a response with an unwritable reason phrase is forwarded without it (${transport})`, async (t) => {
@@ -51,7 +51,7 @@ for (const [transport, request] of transports) {
       'HTTP/1.1 200 ',
       'HTTP/1.1 502 Bad Gateway',
     ].entries()) {
-      const answer = await spoken(main, `${request}X-Line: ${index}\r\nConnection: close\r\n\r\n`)
+      const answer = await sendRaw(main, `${request}X-Line: ${index}\r\nConnection: close\r\n\r\n`)
       assert.equal(answer.split('\r\n', 1)[0], expected)
     }
   })
@@ -71,7 +71,7 @@ for (const [transport, request] of transports) {
   })
 }
 
-test('T13 a header with underscores cannot pass for a credential, framing or a forwarded header', async (t) => {
+test('T13 a header with underscores cannot pass as a credential, framing or a forwarded header', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, {}, [
     {
@@ -107,13 +107,13 @@ test('only a caller with Expect gets 100 Continue', async (t) => {
   const target = await rawTarget(t, () => `HTTP/1.1 100 Continue\r\n\r\n${OK}`)
   const { main } = await proxied(t, target.origin)
   assert.match(
-    await spoken(main, 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+    await sendRaw(main, 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
     /^HTTP\/1.1 200 /,
   )
-  assert.match(await spoken(main, 'HEAD / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n'), /^HTTP\/1.1 200 /)
+  assert.match(await sendRaw(main, 'HEAD / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n'), /^HTTP\/1.1 200 /)
 })
 
-test('T13 a body that was not asked for is not waited for: its connection is closed', async (t) => {
+test('T13 the gateway does not wait for a body that it did not request, and closes the connection', async (t) => {
   const answer = 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n'
   const target = createServer((socket) => socket.once('data', () => socket.end(answer)))
   const { port } = await opened(t, target)
@@ -121,7 +121,7 @@ test('T13 a body that was not asked for is not waited for: its connection is clo
   const next = 'GET /next HTTP/1.1\r\nHost: a\r\n\r\n'
   for (const length of [next.length, 1_000_000]) {
     const head = `POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`
-    assert.match(await spoken(main, head), /^HTTP\/1.1 401 [\s\S]*Connection: close/)
+    assert.match(await sendRaw(main, head), /^HTTP\/1.1 401 [\s\S]*Connection: close/)
   }
 })
 
@@ -162,7 +162,7 @@ test('T13 many headers hide neither the framing of a body nor added headers', as
     `POST /outer HTTP/1.1\r\nHost: a\r\n${more}${'a: b\r\n'.repeat(headers)}Content-Length: ${inner.length}\r\n\r\n${inner}`
 
   for (const more of ['', h2c, HANDSHAKE, 'Expect: 100-continue\r\n']) {
-    const answers = await spoken(main, request(2_100, more))
+    const answers = await sendRaw(main, request(2_100, more))
     assert.match(answers, /^HTTP\/1.1 431 [\s\S]*Connection: close/i)
     assert.equal(answers.split('HTTP/1.1 ').length, 2, answers)
   }
@@ -171,17 +171,17 @@ test('T13 many headers hide neither the framing of a body nor added headers', as
   assert.deepEqual(seen, [['/outer', inner, 'Bearer mine']])
 })
 
-test('trailers that are announced for a response without chunks are no failure', async (t) => {
+test('a response without chunks may announce trailers without failing', async (t) => {
   for (const [request, line, head, body] of [
     ['GET / HTTP/1.1', '200 OK', 'Content-Length: 2', 'hi'],
     ['GET / HTTP/1.1', '304 Not Modified', 'ETag: "a"', ''],
     ['HEAD / HTTP/1.1', '200 OK', 'Transfer-Encoding: chunked', ''],
-    // As nginx asks, unless told otherwise.
+    // As nginx requests by default.
     ['GET / HTTP/1.0', '200 OK', 'Transfer-Encoding: chunked', '2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n'],
   ]) {
     const target = await rawTarget(t, () => `HTTP/1.1 ${line}\r\n${head}\r\nTrailer: X-Sum\r\n\r\n${body}`)
     const { main } = await proxied(t, target.origin)
-    const answer = await spoken(main, `${request}\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    const answer = await sendRaw(main, `${request}\r\nHost: a\r\nConnection: close\r\n\r\n`)
     assert.ok(answer.startsWith(`HTTP/1.1 ${line}\r\n`), answer)
     assert.doesNotMatch(answer, /trailer/i)
   }

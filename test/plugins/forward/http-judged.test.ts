@@ -6,7 +6,7 @@ import { type Judgement, Policy, type PolicyQuestion } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listen, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { openRequest, proxied, send } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
@@ -30,7 +30,7 @@ async function judged(t: TestContext, options: object = {}) {
   return { target, main, post, lines }
 }
 
-test('the bytes that were judged are those that the target gets, however they come', async (t) => {
+test('the target gets exactly the bytes that the policy judged, however they arrive', async (t) => {
   const { target, post } = await judged(t)
   const odd = ` \n{"params" :{"name":"s\\u0065arch","arguments":{"a":1,"a":2}},"method":"tools\\/call","id":1e0 }\t`
   for (const body of [odd, toolCall('search', 1, 'é'.repeat(300_000))]) {
@@ -47,7 +47,7 @@ test('the bytes that were judged are those that the target gets, however they co
   }
 })
 
-test('a body that the gateway asks for is sent on, whatever frames it', async (t) => {
+test('a body that the gateway requests is sent on, with any framing', async (t) => {
   const { main, target } = await judged(t)
   const body = toolCall('open')
   for (const [expect, framing, sent] of [
@@ -69,7 +69,7 @@ test('a body that the gateway asks for is sent on, whatever frames it', async (t
   }
 })
 
-test('what is denied never reaches the target, and the error has the id of the request', async (t) => {
+test('a denied call never reaches the target, and the error has the id of the request', async (t) => {
   const { target, post } = await judged(t)
   for (const [body, id] of [
     [toolCall('secret', 7), 7],
@@ -90,7 +90,7 @@ test('what is denied never reaches the target, and the error has the id of the r
   assert.equal(target.seen.length, 0)
 })
 
-test('refusals of form are JSON-RPC errors, each with the code of the protocol', async (t) => {
+test('refusals of malformed messages are JSON-RPC errors, each with the code of the protocol', async (t) => {
   const { target, post } = await judged(t)
   const codes = async (body: string, headers?: Record<string, string>) => {
     const answer = await post(body, headers)
@@ -115,11 +115,11 @@ test('refusals of form are JSON-RPC errors, each with the code of the protocol',
   assert.equal(target.seen.length, 0)
 })
 
-test('an upgrade and other methods are refused, and reading goes on', async (t) => {
+test('an upgrade and other methods with a body are refused, and bodiless requests pass', async (t) => {
   const { main, target } = await judged(t)
   const upgrade =
     'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YQ==\r\n\r\n'
-  assert.match(await spoken(main, upgrade), /^HTTP\/1.1 403 [\s\S]*policy_cannot_judge/)
+  assert.match(await sendRaw(main, upgrade), /^HTTP\/1.1 403 [\s\S]*policy_cannot_judge/)
   for (const method of ['PUT', 'PATCH', 'PROPFIND'])
     assert.equal((await send(main, { method, body: toolCall('open') })).status, 403)
   assert.equal(target.seen.length, 0)
@@ -128,7 +128,7 @@ test('an upgrade and other methods are refused, and reading goes on', async (t) 
   assert.equal(target.seen.length, 4)
 })
 
-test('the rest of a body over `maxBody` is read, so that its caller reads the answer', async (t) => {
+test('the gateway reads the rest of a body over `maxBody`, so that its caller reads the response', async (t) => {
   const { main, target } = await judged(t, { maxBody: 1_000_000 })
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
   const size = 20 * 1024 * 1024
@@ -163,16 +163,16 @@ test('the rest of a body over `maxBody` is read, so that its caller reads the an
   )
 })
 
-test('T13 a body that is refused before it is asked for ends its connection, and no other does', async (t) => {
+test('T13 a body that is refused before the gateway requests it ends its connection, and no other does', async (t) => {
   const { main, target } = await judged(t, { maxBody: 1_000 })
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
-  const unasked = await spoken(main, `${head}Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n`)
+  const unasked = await sendRaw(main, `${head}Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n`)
   assert.match(unasked, /^HTTP\/1.1 413 [\s\S]*connection: close/i)
 
   const inner = 'GET /inner HTTP/1.1\r\nHost: a\r\n\r\n'
   const next = 'GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
   const chunk = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`
-  const coded = await spoken(main, `${head}Transfer-Encoding: gzip, chunked\r\n\r\n${chunk}${next}`)
+  const coded = await sendRaw(main, `${head}Transfer-Encoding: gzip, chunked\r\n\r\n${chunk}${next}`)
   assert.deepEqual(coded.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 501', 'HTTP/1.1 200'])
   assert.deepEqual(
     target.seen.map(({ line }) => line),
@@ -180,7 +180,7 @@ test('T13 a body that is refused before it is asked for ends its connection, and
   )
 })
 
-test('what is kept of bodies to judge them has one room, and is freed when they are over', async (t) => {
+test('all bodies that are kept for a policy share one budget, and are freed at the end', async (t) => {
   const { main, post } = await judged(t, { keptBodies: 8 * 300_000 })
   const large = toolCall('open', 1, 'x'.repeat(200_000))
   for (let round = 0; round < 3; round++) assert.equal((await post(large)).status, 200)
@@ -214,16 +214,16 @@ test('a policy reads 1 MiB at most, and other sizes where `maxBody` is set', asy
   }
 })
 
-test('a body that stalls while it is read for a policy is a 408', async (t) => {
+test('a body that stalls while a policy waits for it gets a 408', async (t) => {
   const { main, target } = await judged(t, { bodyTimeout: 200 })
   for (const framing of ['Content-Length: 9', 'Transfer-Encoding: chunked']) {
     const bytes = `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${framing}\r\n\r\n1\r\n`
-    assert.match(await spoken(main, bytes), /^HTTP\/1.1 408 /, framing)
+    assert.match(await sendRaw(main, bytes), /^HTTP\/1.1 408 /, framing)
   }
   assert.equal(target.seen.length, 0)
 })
 
-test('a caller who leaves while a policy thinks leaves nothing behind', async (t) => {
+test('a caller that disconnects while a policy decides leaves nothing behind', async (t) => {
   const target = await rawTarget(t, () => OK)
   let decide: (judgement: Judgement) => void = () => {}
   const asked: string[] = []
@@ -248,7 +248,7 @@ test('a caller who leaves while a policy thinks leaves nothing behind', async (t
   assert.equal(target.seen.length, 0)
 })
 
-test('a request that breaks off in its body is not judged, nor sent', async (t) => {
+test('a request that breaks off in its body is neither judged nor sent', async (t) => {
   const { main, target } = await judged(t)
   const cut = await openRequest(main, { method: 'GET' })
   cut.resume()

@@ -43,7 +43,7 @@ async function target(t: TestContext) {
   return { origin, counts }
 }
 
-/** Whether exactly so many bytes can be kept, and not one more. */
+/** Whether exactly this number of bytes can be kept, and not one more. */
 async function roomIsExactly(main: string, bytes: number): Promise<boolean> {
   const ask = async (size: number, chunked: boolean) => {
     const headers: Record<string, string> = chunked ? { 'transfer-encoding': 'chunked' } : {}
@@ -98,7 +98,7 @@ test('T16 many endless bodies take no more memory than the limit of kept bytes',
 
 type Fate = 'done' | 'renew' | 'early' | 'break' | 'hang' | 'abort'
 
-/** Sends one body in pieces, which ends as `fate` says. */
+/** Sends one body in pieces, and ends it as `fate` says. */
 async function meets(t: TestContext, main: string, fate: Fate, pieces: readonly number[], chunked: boolean) {
   const sum = pieces.reduce((total, piece) => total + piece, 0)
   const missing = fate === 'abort' ? 1 : 0
@@ -116,7 +116,7 @@ async function meets(t: TestContext, main: string, fate: Fate, pieces: readonly 
   await closed
 }
 
-test('however bodies end, every kept byte is freed', async (t) => {
+test('every kept byte is freed, however a body ends', async (t) => {
   const { origin } = await target(t)
   const { main } = await proxied(t, origin, { keptBodies: roomFor(100_000) }, [renewable])
   const fate = fc.constantFrom<Fate[]>('done', 'renew', 'early', 'break', 'hang', 'abort')
@@ -228,7 +228,7 @@ test('an error has the id of its call as it was written, whether or not the body
   }
 })
 
-test('a body is let go of when a response begins, which may last', async (t) => {
+test('a body is freed when its response begins, which may last', async (t) => {
   const origin = await listening(t, (request, response) => {
     const begin = () => response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n')
     request.on('end', begin).resume()

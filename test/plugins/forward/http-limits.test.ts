@@ -8,13 +8,13 @@ import { LONGEST_WAIT } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { call, openRequest, proxied, send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
 
-test('a body over the limit is a 413, with a length or chunked, and never reaches the target whole', async (t) => {
+test('a body over the limit gets a 413, with a length or chunked, and never reaches the target whole', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, { maxBody: 1000 })
   const body = 'x'.repeat(1001)
@@ -29,13 +29,13 @@ test('a body over the limit is a 413, with a length or chunked, and never reache
   assert.equal(target.seen[0]?.body.length, 1000)
 })
 
-test('a body that stalls is a 408, buffered or streamed, and the request to the target is aborted (T16)', async (t) => {
+test('a body that stalls gets a 408, buffered or streamed, and the gateway aborts its request to the target (T16)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, { bodyTimeout: 200 })
 
   for (const framing of ['Content-Length: 9', 'Content-Length: 9000000', 'Transfer-Encoding: chunked']) {
     const bytes = `POST / HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n1\r\n`
-    assert.match(await spoken(main, bytes), /^HTTP\/1.1 408 [\s\S]*connection: close/i, framing)
+    assert.match(await sendRaw(main, bytes), /^HTTP\/1.1 408 [\s\S]*connection: close/i, framing)
   }
   assert.deepEqual(target.seen, [])
 })
@@ -54,11 +54,11 @@ test('a body in two packets, the first with the head, arrives whole', async (t) 
   assert.equal(String(target.seen[0]?.body), 'abcdef')
 })
 
-test('endless headers are refused (T16)', async (t) => {
+test('the gateway refuses endless headers (T16)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`
-  assert.match(await spoken(main, long), /^HTTP\/1.1 431 /)
+  assert.match(await sendRaw(main, long), /^HTTP\/1.1 431 /)
 })
 
 test('no timeout may be longer than a timer can wait', async (t) => {
@@ -75,7 +75,7 @@ test('no timeout may be longer than a timer can wait', async (t) => {
     await assert.rejects(proxied(t, origin, { [option]: LONGEST_WAIT + 1 }), new RegExp(option))
 })
 
-test('a target that does not begin its response is a 504 on both transports, except for an event stream', async (t) => {
+test('a target that does not begin its response causes a 504 on both transports, except for an event stream', async (t) => {
   const origin = await listening(t, (request, response) => {
     request.resume()
     if (request.headers.accept === 'text/event-stream') setTimeout(() => response.end('late'), 1500)
@@ -92,7 +92,7 @@ test('a target that does not begin its response is a 504 on both transports, exc
   assert.deepEqual([stream.status, stream.body], [200, 'late'])
 })
 
-test('a response that has begun may pause for longer than that', async (t) => {
+test('a response that has begun may pause for longer than the timeout', async (t) => {
   const origin = await listening(t, (_request, response) => {
     response.write('one ')
     setTimeout(() => response.end('two'), 700)
@@ -102,7 +102,7 @@ test('a response that has begun may pause for longer than that', async (t) => {
 })
 
 // Through a proxy, the first of these would be an error of the proxy.
-test('the error of a failed target has a class, and no address', {
+test('the error for a failed target shows a class, and no address', {
   skip: !targetRoute.isDirect,
 }, async (t) => {
   const silent = await opened(
@@ -147,7 +147,7 @@ test('a truncated response is truncated for the caller too', async (t) => {
   }
 })
 
-test('two framings of a body, a malformed header or another coding are never forwarded (T13)', async (t) => {
+test('the gateway never forwards two framings of a body, a malformed header or another coding (T13)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const bad = [
@@ -164,7 +164,7 @@ test('two framings of a body, a malformed header or another coding are never for
     'X A: b',
   ]
   for (const header of bad) {
-    const answer = await spoken(
+    const answer = await sendRaw(
       main,
       `POST / HTTP/1.1\r\nHost: a\r\n${header}\r\nConnection: close\r\n\r\n0\r\n\r\n`,
     )
@@ -209,7 +209,7 @@ test('a caller that disconnects cancels its request, on both transports', async 
   }
 })
 
-/** An authenticator that the test lets decide. */
+/** An authenticator that decides when the test says so. */
 function delayedAuthenticator() {
   const events = new EventEmitter()
   const deciding = providing('deciding', Authenticator, {
@@ -254,7 +254,7 @@ for (const [name, bytes] of [
   })
 }
 
-test('100 Continue is sent when the target sends it, and not after a response', async (t) => {
+test('the caller gets 100 Continue when the target sends it, and not after a response', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const socket = dial(main)

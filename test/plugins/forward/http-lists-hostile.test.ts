@@ -25,7 +25,9 @@ async function filtered(
   return (await proxied(t, target, options, [policy(shows)])).main
 }
 
-/** What the caller of a POST gets as error code, alone or as the last event, or that its connection was closed half way. */
+/**
+ * The error code that the caller of a POST gets, alone or as the last event, or that its connection was cut off.
+ */
 async function outcome(main: string, path: string): Promise<string> {
   try {
     const { status, body } = await send(main, { ...call(7), path })
@@ -43,7 +45,7 @@ const response = (head: string, body: string | Buffer = LIST): string => {
   return `HTTP/1.1 ${head}Content-Length: ${text.length}\r\n\r\n${text}`
 }
 
-test('a response that cannot be read with certainty is a 502, and the gateway goes on', async (t) => {
+test('a response that the gateway cannot read with certainty becomes a 502, and the gateway goes on', async (t) => {
   const malformed = '502 response_malformed'
   const encoded = '502 response_encoded'
   const partial = '502 response_partial'
@@ -89,7 +91,7 @@ test('a response that cannot be read with certainty is a 502, and the gateway go
   }
 })
 
-test('a policy that fails is a 503 before the response begins, and the last event of a stream that runs', async (t) => {
+test('a policy that fails causes a 503 before the response, or ends a running stream with an error event', async (t) => {
   const target = await rawTarget(t, ({ line }) =>
     line.includes('/sse') ? `${STREAM}\r\ndata: 1\n\ndata: ${LIST}\n\n` : response('200 OK\r\n'),
   )
@@ -110,7 +112,7 @@ test('a policy that fails is a 503 before the response begins, and the last even
   }
 })
 
-test('who waits for no single answer, or has yet to read another event, has its stream cut off', async (t) => {
+test('the stream of a client that waits for no single answer, or has unread events, is cut off', async (t) => {
   const many = `{"result":{"tools":[${`{"name":"a","title":"${'y'.repeat(300)}"},`.repeat(27_000)}{"name":"x"}]}}`
   const origin = await listening(t, (request, answer) => {
     request.resume()
@@ -137,7 +139,7 @@ test('who waits for no single answer, or has yet to read another event, has its 
 
 const size = 13 * MIB
 
-/** A target that sends so much of a body, or an event, and no end. */
+/** A target that sends a part of a body or of an event, and never ends it. */
 function stalling(t: TestContext): Promise<string> {
   return listening(t, (request, answer) => {
     request.resume()
@@ -155,7 +157,7 @@ function stalling(t: TestContext): Promise<string> {
 const isServed = async (main: string): Promise<boolean> =>
   (await send(main, { ...call(1), path: '/whole' })).status === 200
 
-test('a target that stalls cannot hold its part of the room for ever', async (t) => {
+test('a target that stalls cannot hold its share of the memory for ever', async (t) => {
   const main = await filtered(t, await stalling(t), { targetTimeout: 2_000 })
 
   assert.deepEqual(await Promise.all(['/1', '/2', '/sse', '/sse'].map((path) => outcome(main, path))), [
@@ -164,9 +166,9 @@ test('a target that stalls cannot hold its part of the room for ever', async (t)
   await eventually(() => isServed(main))
 })
 
-test('where the room is full one response is refused, and a caller that leaves makes room', async (t) => {
+test('when the memory is full a response is refused, and a caller that disconnects frees its share', async (t) => {
   const main = await filtered(t, await stalling(t))
-  // Four have room. Which one is refused depends on what arrives first; the head of a stream is sent at once.
+  // Four responses fit. The order of arrival decides which one is refused; the head of a stream is sent at once.
   const refusal = (path: string, socket: Socket): Promise<string> =>
     new Promise((resolve) => {
       if (path === '/sse') socket.resume().once('close', () => resolve('closed'))
@@ -209,7 +211,7 @@ test('a message of more than 16 MiB is refused, one of 16 MiB is not', async (t)
   assert.equal(await outcome(main, '/sse/1'), '200 response_too_large')
 })
 
-test('ten callers that do not read hold up nobody', async (t) => {
+test('ten callers that do not read delay no other caller', async (t) => {
   const items = `${`{"name":"a","title":"${'y'.repeat(300)}"},`.repeat(27_000)}{"name":"x"}`
   const list = `{"result":{"tools":[${items}]}}`
   const origin = await listening(t, (request, answer) => {
@@ -230,7 +232,7 @@ test('ten callers that do not read hold up nobody', async (t) => {
   assert.equal(JSON.parse(served.body).result.tools.length, 27_000)
 })
 
-test('a caller that leaves while the policy thinks ends it, and its connection to the target', async (t) => {
+test('a caller that disconnects while the policy decides ends the decision and the connection to the target', async (t) => {
   const open = new Set<ServerResponse>()
   const origin = await listening(t, (request, answer) => {
     if (request.url === '/ok') {

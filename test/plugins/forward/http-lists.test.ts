@@ -18,7 +18,7 @@ const LIST = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}, {"name":"
 const LEFT = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}]}}'
 const SSE = 'text/event-stream'
 
-/** A target that answers so, and what it was asked with. */
+/** A target with this response, and the headers of its requests. */
 async function answering(t: TestContext, answer: (response: ServerResponse, path: string) => unknown) {
   const seen: IncomingHttpHeaders[] = []
   const origin = await listening(t, (request, response) => {
@@ -32,7 +32,7 @@ async function answering(t: TestContext, answer: (response: ServerResponse, path
 const withPolicy = async (t: TestContext, target: string, shows?: Policy['shows']): Promise<string> =>
   (await proxied(t, target, {}, [policy(shows)])).main
 
-test('a list lacks what the policy does not show, whatever it is asked with or sent as', async (t) => {
+test('a list lacks the items that the policy hides, in any form of request and response', async (t) => {
   const { origin } = await answering(t, (response, path) => {
     const type = decodeURIComponent(path.slice(1))
     if (type !== '') response.setHeader('content-type', type)
@@ -53,7 +53,7 @@ test('a list lacks what the policy does not show, whatever it is asked with or s
   }
 })
 
-test('headers that describe the bytes go where the bytes change, and stay where they do not', async (t) => {
+test('headers that describe the bytes are dropped when the bytes change, and stay otherwise', async (t) => {
   const about = { etag: '"1"', 'last-modified': 'x', digest: 'x', 'repr-digest': 'x', 'content-digest': 'x' }
   const more = { 'content-md5': 'x', 'accept-ranges': 'bytes', 'x-other': 'stays' }
   const { origin } = await answering(t, (response, path) => {
@@ -85,7 +85,7 @@ const CHOOSY = {
   If_None_Match: '"1"',
 }
 
-test('the target is asked for a whole response in no coding, and without policies for what the caller asks', async (t) => {
+test('with policies the target is asked for a whole response in no coding, without them the request stays', async (t) => {
   const { origin, seen } = await answering(t, (response) => response.end(LIST))
   const main = await withPolicy(t, origin)
   const { main: open } = await proxied(t, origin)
@@ -99,7 +99,7 @@ test('the target is asked for a whole response in no coding, and without policie
   }
 })
 
-test('what is no JSON passes as it streams, also when its beginning comes late', async (t) => {
+test('a response that is no JSON passes as it streams, also when its beginning comes late', async (t) => {
   const opened: ServerResponse[] = []
   const { origin } = await answering(t, (response) => {
     opened.push(response)
@@ -118,7 +118,7 @@ test('what is no JSON passes as it streams, also when its beginning comes late',
   opened[0]?.end()
 })
 
-test('an answer without a body, a failure, and a call of a tool pass as they are', async (t) => {
+test('a response without a body, a failure, and the result of a tool pass unchanged', async (t) => {
   const result = `{"result": {"content":[{"text":"é"}],"structuredContent":${LIST} } }`
   const { origin } = await answering(t, (response, path) => {
     if (path === '/202') response.writeHead(202).end()
@@ -143,7 +143,7 @@ test('an answer without a body, a failure, and a call of a tool pass as they are
   assert.deepEqual(await view('/call', 'HEAD'), [200, '', `${Buffer.byteLength(result)}`, undefined])
 })
 
-test('what caches may give to others is private from 2026-07-28 on, also a resource that comes as JSON', async (t) => {
+test('a public cacheScope becomes private from 2026-07-28 on, also of a resource as JSON', async (t) => {
   const result = (scope: string): string => `{"id":1,"result":{"contents":[],"cacheScope":"${scope}"}}`
   const { origin } = await answering(t, (response) => {
     response.setHeader('content-type', 'application/json').end(result('public'))
@@ -162,7 +162,7 @@ test('what caches may give to others is private from 2026-07-28 on, also a resou
   assert.equal(await read(open, '2026-07-28'), result('public'))
 })
 
-test('the policy is asked for the caller of a request, also after a renewal and a redirect', async (t) => {
+test('the policy judges the caller of a request, also after a renewal and a redirect', async (t) => {
   const callers = new Set<string | undefined>()
   const shows: Policy['shows'] = async ({ identity, request }, listed) => {
     callers.add(`${identity?.provider} ${request.method}`)
@@ -186,7 +186,7 @@ test('the policy is asked for the caller of a request, also after a renewal and 
   assert.deepEqual([...callers], ['anonymous POST'])
 })
 
-test('replicas are no way around', async (t) => {
+test('lists from replicas are filtered too', async (t) => {
   const { origin, seen } = await answering(t, (response, path) => {
     if (path === '/sse') response.writeHead(200, { 'content-type': SSE }).end(`data: ${LIST}\n\n`)
     else response.end(LIST)

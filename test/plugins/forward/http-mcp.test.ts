@@ -8,7 +8,7 @@ import { everything } from '#kit/everything.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
 
-/** What a client gets from a server: all lists, a call with progress, a resource, and notifications. */
+/** The results of a client: all lists, a call with progress, a resource, and notifications. */
 async function clientView(
   t: TestContext,
   url: string,

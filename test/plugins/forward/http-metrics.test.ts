@@ -9,7 +9,7 @@ import { call, proxied, send } from './proxied.js'
 
 const TARGET_ANSWERS = 'sallyport_target_answers_total'
 
-/** Keeps the labels of what is counted of the target. */
+/** Keeps the labels of the counter of the target. */
 const countingInto = (labels: Labels[]): Entry =>
   providing('counting', Telemetry, {
     measure: ({ name }, _value, values) => void (name === TARGET_ANSWERS && labels.push(values)),
@@ -27,7 +27,7 @@ const named = (headers: Readonly<Record<string, string>>) => ({
   headers: { ...call(1).headers, 'mcp-protocol-version': '2026-07-28', ...headers },
 })
 
-test('each class of outcome is counted by its name, with the method that was called', async (t) => {
+test('the metric counts each class of outcome by its name, with the called method', async (t) => {
   const origin = await listening(t, ({ url }, response) => {
     if (url === '/gone') response.destroy()
     else response.writeHead(Number(url?.slice(1))).end()
@@ -48,7 +48,7 @@ test('each class of outcome is counted by its name, with the method that was cal
   assert.deepEqual(refusing.labels, [{ outcome: 'target_refused', mcp_method: 'none' }])
 })
 
-test('a target that refuses the credential of this gateway, or redirects elsewhere, fails', async (t) => {
+test('the metric counts a refused credential and a redirect to another origin as failures', async (t) => {
   const origin = await listening(t, ({ url }, response) =>
     response.writeHead(Number(url?.slice(1)), { location: 'https://else.example/' }).end(),
   )
@@ -61,7 +61,7 @@ test('a target that refuses the credential of this gateway, or redirects elsewhe
   )
 })
 
-test('a method of MCP is a label, those of tasks included', async (t) => {
+test('each method of MCP is a label, also those of tasks', async (t) => {
   const origin = await listening(t, (_request, response) => response.end())
   const { main, labels } = await proxyWithMetrics(t, origin)
   const methods = ['initialize', 'resources/templates/list', 'subscriptions/listen', 'tasks/result']
@@ -99,7 +99,7 @@ test('an unknown method is not a label, and a name never is (T10)', async (t) =>
   for (const word of words) assert.match(String(word), /^[\x20-\x7e]{1,128}$/)
 })
 
-test('the log has the tool that was called', async (t) => {
+test('the log has the called tool', async (t) => {
   const origin = await listening(t, (_request, response) => response.end())
   const { main, lines } = await proxyWithMetrics(t, origin)
 

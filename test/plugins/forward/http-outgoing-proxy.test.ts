@@ -83,7 +83,7 @@ test('a caller that disconnects, and a stop, leave no connection to a proxy that
   await Promise.all(waiting)
 })
 
-test('the certificate of a target is checked through a proxy too, on both transports, and so is that of a proxy', async (t) => {
+test('both transports check the certificate of a target through a proxy, and the certificate of the proxy', async (t) => {
   const ca = authority(t)
   const port = await tlsListening(t, ca.issue(['mcp.test']), (request, response) => {
     response.writeHead(200, { 'x-host': request.headers.host })
@@ -123,7 +123,7 @@ test('the certificate of a target is checked through a proxy too, on both transp
   }
 })
 
-test('a proxy that is not a URL is an error at the start, without its value', async (t) => {
+test('a proxy that is not a URL fails the start, and the error does not show its value', async (t) => {
   const environment = { HTTP_PROXY: 'socks5://anna:geheim@proxy.test' }
   const gateway = startedProgram(t, ['proxy', 'x', '--target-uri', TARGET], { environment })
   assert.equal(await gateway.ended(), 2)

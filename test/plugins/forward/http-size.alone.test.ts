@@ -98,7 +98,7 @@ test('a body of any size passes in each direction, and in both at once, with con
   }
 })
 
-test('many open streams need little memory, and each gets its own events', { skip }, async (t) => {
+test('many open streams need little memory, and each delivers its own events', { skip }, async (t) => {
   const open: ServerResponse[] = []
   const origin = await listening(t, (_request, response) => {
     open.push(response)

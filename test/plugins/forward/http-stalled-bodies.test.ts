@@ -43,7 +43,7 @@ async function gateway(t: TestContext, more: (typeof reading)[number]) {
 }
 
 for (const more of reading) {
-  test(`bodies of one client that lack their last bytes keep no other client out: ${more.use}`, async (t) => {
+  test(`unfinished bodies of one client block no other client: ${more.use}`, async (t) => {
     const { stall, call } = await gateway(t, more)
     for (let count = 0; count < 100; count++) await stall('127.0.0.1')
 
@@ -53,7 +53,7 @@ for (const more of reading) {
   })
 }
 
-test('where many clients fill the room, bodies that have stalled for a second end for the next call', async (t) => {
+test('when many clients fill the budget, bodies that have stalled for a second end for the next call', async (t) => {
   const { stall, call } = await gateway(t, { use: 'policy/tools', with: { rules: [{ deny: ['secret'] }] } })
   const sockets: Socket[] = []
   for (let client = 1; client <= 8; client++)

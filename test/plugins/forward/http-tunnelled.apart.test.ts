@@ -6,7 +6,7 @@ import { targetRoute } from './proxied.js'
 process.env['HTTP_PROXY'] = (await connectProxy({ after })).url
 targetRoute.isDirect = false
 targetRoute.urlOf = (target) => target.replace('//127.0.0.1:', '//target.test:')
-// The outgoing proxy could read what is in plain text, so credentials need the operator's word.
+// The outgoing proxy could read plain text, so the operator has to allow credentials.
 targetRoute.options = { allowPlainHttp: true }
 
 for (const file of [

@@ -50,10 +50,10 @@ for (const [header, frame] of framings) {
     const arrived = await eventually(() => target.sockets[0])
     const held = await settledCount(taken)
     t.diagnostic(`${(held / 1024 ** 2).toFixed(1)} MiB were taken before the caller had to wait`)
-    // Where a kernel may hold 32 MiB for one end of a connection, it sometimes does.
+    // Some kernels buffer up to 32 MiB for one end of a connection.
     assert.ok(held < MOST / 2, `${held} bytes`)
 
-    // Paused and not aborted: a target that reads again gets the rest.
+    // The upload is paused, not aborted: when the target reads again it gets the rest.
     arrived.resume()
     while (taken() < MOST / 2) await once(caller, 'drain')
   })
@@ -67,7 +67,7 @@ const forwarders = {
 const early = (t: TestContext): Promise<string> =>
   listening(t, (_request, response) => response.writeHead(507).end())
 
-/** What fails, and the status for the upload. */
+/** The failure, and the status that the upload gets. */
 const failures = [
   ['no target', closedPort, {}, 502],
   ['a target that answers early', early, {}, 507],
@@ -104,7 +104,7 @@ for (const { use, place, framing, frame, failure } of uploads) {
   })
 }
 
-test('a body that goes on after its answer is read for a while only (T16)', async (t) => {
+test('the gateway reads a body that goes on after its response for a limited time (T16)', async (t) => {
   const { main } = await proxied(t, await closedPort(), { bodyTimeout: 300 })
   const caller = dial(main)
   t.after(() => caller.destroy())
@@ -114,7 +114,7 @@ test('a body that goes on after its answer is read for a while only (T16)', asyn
   const timer = setInterval(() => caller.write(chunked(CHUNK)), 20)
   t.after(() => clearInterval(timer))
   assert.match(String((await once(caller, 'data'))[0]), /^HTTP\/1.1 502 /)
-  // Perhaps by a reset, which is an error to `once`.
+  // The end may be a reset, which `once` would throw.
   if (!caller.closed) await new Promise((closed) => caller.once('close', closed))
 })
 

@@ -50,7 +50,7 @@ const LISTS = {
 for (const [{ name, request, answer }, [proxy, listFor]] of corpus.flatMap((each) =>
   Object.entries(LISTS).map((list) => [each, list] as const),
 )) {
-  test(`the same bytes directly and through ${proxy}: ${name}`, async (t) => {
+  test(`the target and the caller get the same bytes directly and through ${proxy}: ${name}`, async (t) => {
     const target = await rawTarget(t, () => answer)
     const { main = '' } = (await serving(t, [...open, ...listFor(target.origin)])).addresses
     const ask = (origin: string) => answerTo(origin, request.replace('HOST', new URL(origin).host))
@@ -71,7 +71,7 @@ for (const [{ name, request, answer }, [proxy, listFor]] of corpus.flatMap((each
   })
 }
 
-test('the path of a scope is the path of the target, with a slash after it and without', async (t) => {
+test('the path of a scope leads to the path of the target, with a slash at its end and without', async (t) => {
   const target = await listening(t, (request, response) => response.end(`${request.method} ${request.url}`))
   const taken = plugin('taken', ({ http }) => void http.get('/', () => 'a page'))
   const forward = { use: 'forward/http', with: { target: `${target}/mcp` } }

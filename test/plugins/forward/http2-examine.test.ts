@@ -19,7 +19,7 @@ async function looked(t: TestContext, target: string, targetCaCert: string, ...m
     .map(({ check, state, code }) => [check, state, code])
 }
 
-test('a target that speaks nothing but HTTP/2 is greeted by it, with the token that it would get', async (t) => {
+test('doctor greets a target by HTTP/2, with the token that requests would have', async (t) => {
   const { target, ca } = await http2Target(t, (server) =>
     server.on('stream', (stream, { authorization, accept, ':authority': host, ':path': path }) => {
       const known = path === '/mcp?a' && accept !== undefined && target.endsWith(String(host))
@@ -40,7 +40,7 @@ test('a target that speaks nothing but HTTP/2 is greeted by it, with the token t
   }
 })
 
-test('a target that speaks no HTTP/2 is found', async (t) => {
+test('doctor finds a target that speaks no HTTP/2', async (t) => {
   const ca = authority(t)
   const port = await tlsListening(t, ca.issue(['127.0.0.1']), (_request, response) => response.end())
   const found = await looked(t, `https://127.0.0.1:${port}/mcp`, ca.file)

@@ -12,7 +12,7 @@ interface Given {
   readonly server?: SecureServerOptions
 }
 
-/** A server that speaks nothing but HTTP/2, prepared before it listens. */
+/** A server that speaks only HTTP/2. `prepare` runs before it listens. */
 export async function http2Target(
   t: TestContext,
   prepare: (server: Http2SecureServer) => void,

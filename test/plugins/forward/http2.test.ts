@@ -15,7 +15,7 @@ import { fakeClock } from '#kit/fake-clock.js'
 import { folder } from '#kit/folder.js'
 import { listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { authority, type Identity, tlsListening } from '#kit/tls.js'
 import { variables } from '#kit/variables.js'
 import { policy } from './hiding.js'
@@ -24,7 +24,7 @@ import { call, openRequest, renewed, send } from './proxied.js'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** A gateway before a target that answers each stream so. */
+/** A gateway before a target with this handler of streams. */
 const answering = (
   t: TestContext,
   answer: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => unknown,
@@ -45,7 +45,7 @@ const errorOf = ({ status, body }: { status: number; body: string }): unknown[] 
   return [status, error.data?.error ?? error]
 }
 
-test('method, path, headers and credential reach the target, and its response the caller', async (t) => {
+test('method, path, headers and credential reach the target, and its response reaches the caller', async (t) => {
   const seen: { headers: IncomingHttpHeaders; body: string }[] = []
   const credential = providing('fixed', Credential, {
     name: 'fixed',
@@ -66,7 +66,7 @@ test('method, path, headers and credential reach the target, and its response th
     { more: [credential, added], options: { forwardedHeaders: true } },
   )
   const body = call(1).body ?? ''
-  const sent = await spoken(
+  const sent = await sendRaw(
     main,
     `POST /a%2Fb//c?x=1&x=?2 HTTP/1.1\r\nHost: gateway.test\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${body.length}\r\nAuthorization: Bearer theirs\r\nCookie: a=b\r\nMcp-Session-Id: s\r\n` +
@@ -119,7 +119,7 @@ test('a credential that the target refuses is renewed, and the body is sent agai
   assert.deepEqual(bodies, [large, large])
 })
 
-test('lists are filtered in the response of this forwarder too', async (t) => {
+test('this forwarder filters lists too', async (t) => {
   const list = (names: string) => `{"jsonrpc":"2.0","id":1,"result":{"tools":[${names}]}}`
   const { main } = await answering(
     t,
@@ -140,7 +140,7 @@ const identities: Readonly<
   'that has expired': (trusted) => trusted.issue(['127.0.0.1'], -1),
 }
 for (const [what, issue] of Object.entries(identities)) {
-  test(`a certificate ${what} is refused, and the target is never asked`, async (t) => {
+  test(`a certificate ${what} is refused, and the target gets no request`, async (t) => {
     const trusted = authority(t)
     let asked = 0
     const { target } = await http2Target(
@@ -164,7 +164,7 @@ for (const [what, issue] of Object.entries(identities)) {
   })
 }
 
-test('a target that speaks no HTTP/2 is refused, whatever it knows of ALPN', async (t) => {
+test('a target without HTTP/2 is refused, with ALPN and without', async (t) => {
   const ca = authority(t)
   const identity = ca.issue(['127.0.0.1'])
   const refusing = await tlsListening(t, identity, (_request, response) => response.end())
@@ -187,7 +187,7 @@ test('a target that speaks no HTTP/2 is refused, whatever it knows of ALPN', asy
   assert.doesNotMatch(heard, /jsonrpc/)
 })
 
-test('a new certificate is shown to the target with the next request', async (t) => {
+test('the target gets a new certificate with the next request', async (t) => {
   const ca = authority(t)
   const place = folder(t)
   const files = { targetClientCert: join(place, 'c.pem'), targetClientKey: join(place, 'c.key') }
@@ -219,7 +219,7 @@ const framings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'after Expect': { expect: '100-continue' },
 }
 for (const [how, headers] of Object.entries(framings)) {
-  test(`a large body ${how} reaches the target, and one its caller`, async (t) => {
+  test(`a large body ${how} reaches the target, and a large response its caller`, async (t) => {
     const { main } = await answering(t, (stream) => {
       stream.respond()
       stream.pipe(stream)
@@ -229,7 +229,7 @@ for (const [how, headers] of Object.entries(framings)) {
   })
 }
 
-test('events pass as they come, and a caller that leaves cancels the stream without a line in the log', async (t) => {
+test('events pass as they come, and a caller that disconnects cancels the stream without a log line', async (t) => {
   const seen = new EventEmitter()
   const { main, lines } = await answering(
     t,
@@ -245,7 +245,7 @@ test('events pass as they come, and a caller that leaves cancels the stream with
   const headers = { accept: 'text/event-stream' }
   const events = await openRequest(main, { headers })
   assert.equal(String((await once(events, 'data'))[0]), 'data: 1\n\n')
-  // Longer than the target's time for the head.
+  // Longer than the target may take for its head.
   await new Promise((resolve) => setTimeout(resolve, 400))
   const left = once(seen, 'closed')
   events.destroy()
@@ -261,7 +261,7 @@ test('events pass as they come, and a caller that leaves cancels the stream with
   assert.deepEqual(told, [])
 })
 
-test('a stream that the target resets is a 502, or cut off; a body of the announced length is whole', async (t) => {
+test('a stream that the target resets becomes a 502 or is cut off; a body of the announced length is complete', async (t) => {
   const { main } = await answering(t, (stream, { ':path': path = '', ':method': method }) => {
     const [, how, length] = path.split('/')
     if (how === 'head') {
@@ -309,7 +309,7 @@ for (const [code, answers] of [
   })
 }
 
-test('a connection that is gone is opened anew', async (t) => {
+test('a lost connection is opened again', async (t) => {
   const { main, sockets } = await answering(t, (stream) => {
     stream.respond()
     stream.end('x')
@@ -320,7 +320,7 @@ test('a connection that is gone is opened anew', async (t) => {
   await eventually(async () => (await send(main)).body === 'x')
 })
 
-test('time counts for the head alone, and not while the caller is slow', async (t) => {
+test('the timeout applies to the head alone, and not while the caller is slow', async (t) => {
   const { main } = await answering(
     t,
     (stream, { ':path': path }) => {
@@ -342,7 +342,7 @@ test('time counts for the head alone, and not while the caller is slow', async (
   assert.equal(await text((await response)[0]), 'first last')
 })
 
-test('a connection on which a ping has no answer either is given up', async (t) => {
+test('a connection without a response to a ping is closed', async (t) => {
   const clock = fakeClock(t)
   const { target, ca } = await http2Target(t, (server) =>
     server.on('stream', (stream) => {
@@ -378,7 +378,7 @@ test('a connection on which a ping has no answer either is given up', async (t) 
   assert.equal(relayed.length, 2)
 })
 
-test('a 503 is passed on, and the target is not asked again', async (t) => {
+test('a 503 is passed on, and the request is not repeated', async (t) => {
   let asked = 0
   const { main } = await answering(t, (stream) => {
     asked++
@@ -400,7 +400,7 @@ const unsupported: readonly Parameters<typeof send>[1][] = [
   { headers: { authorization: ['Bearer a', 'Bearer b'] } },
 ]
 
-test('what HTTP/2 cannot carry is a 501 of the gateway, and no answer of the target', async (t) => {
+test('a request that HTTP/2 cannot carry gets a 501 of the gateway, and never reaches the target', async (t) => {
   const labels: Labels[] = []
   const counting = providing('counting', Telemetry, {
     measure({ name }, _value, given) {
@@ -426,7 +426,7 @@ test('what HTTP/2 cannot carry is a 501 of the gateway, and no answer of the tar
   assert.deepEqual([asked, labels], [0, []])
 })
 
-test('an answer before the end of the body is the last of its connection', async (t) => {
+test('a response before the end of the body is the last of its connection', async (t) => {
   const { main } = await answering(t, (stream) => {
     stream.respond({ ':status': 507 })
     stream.end('full')
@@ -438,7 +438,7 @@ test('an answer before the end of the body is the last of its connection', async
   assert.equal((await send(main, call(1))).status, 507)
 })
 
-test('what cannot work is refused at the start', async (t) => {
+test('a configuration that cannot work is refused at the start', async (t) => {
   const start = (target: string) =>
     serving(t, [listen, { use: 'auth/anonymous' }, { use: 'forward/http2', with: { target } }])
   await assert.rejects(start(await listening(t, () => {})), /expected an https URL/)

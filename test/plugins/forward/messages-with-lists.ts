@@ -9,7 +9,7 @@ const KEYS = {
   skills: 'uri',
 } as const
 
-/** What is left of a message, by JSON.parse: right, slow, and blind for members that are there twice. */
+/** The message without hidden items, by JSON.parse: correct but slow, and it misses repeated members. */
 export function reference(message: unknown): unknown {
   if (Array.isArray(message)) return message.map((each) => (Array.isArray(each) ? each : reference(each)))
   if (!isObject(message) || !isObject(message['result'])) return message
@@ -71,7 +71,7 @@ const result = fc.record(
   },
   { requiredKeys: [] },
 )
-/** JSON-RPC messages, and what looks like one. */
+/** JSON-RPC messages, and values that look like one. */
 export const message = fc.oneof(
   fc.record(
     { jsonrpc: fc.constant('2.0'), id: word, result: fc.oneof(result, anything), params: result },

@@ -10,7 +10,7 @@ import {
 } from 'sallyport'
 import { providing } from '#kit/plugin.js'
 
-/** An audit sink and, unless it is alone, a telemetry of the test, and what they are given. */
+/** An audit sink of the test, by default with a telemetry, and what both receive. */
 export function observing(measures = true) {
   const events: AuditEvent[] = []
   const operations: Labels[] = []
@@ -28,7 +28,7 @@ export function observing(measures = true) {
       })
     },
   })
-  /** Every event, once there are so many: they come after the response. */
+  /** Resolves with every event once there are so many, since events come after the response. */
   const eventsOf = async (count: number): Promise<readonly AuditEvent[]> => {
     while (events.length < count) await new Promise(setImmediate)
     return events

@@ -17,7 +17,7 @@ const listTo = (target: string, options: object = {}, credential = bearer): Entr
   { use: 'forward/http', with: { target, ...options } },
 ]
 
-/** The name server of this process knows only this. */
+/** Names and addresses that the name server of this process knows. */
 function resolving(t: TestContext, addresses: Record<string, string>): void {
   const lookup = async (name: string) => [{ address: addresses[name] ?? '127.0.0.1', family: 4 }]
   t.mock.method(dns, 'lookup', lookup)
@@ -32,7 +32,7 @@ const NAMES_THE_FLAG = (error: unknown): boolean =>
   error instanceof ConfigError && /target: .*--allow-plain-http/.test(error.message)
 
 for (const address of ['203.0.113.5', '100.64.0.1', '172.32.0.1', '[2001:db8::1]', '[::ffff:203.0.113.5]']) {
-  test(`a credential to plain http at ${address} is refused at the start, unless that is allowed`, async (t) => {
+  test(`the start refuses a credential to plain http at ${address}, unless that is allowed`, async (t) => {
     const target = `http://${address}/mcp`
     await assert.rejects(boot(listTo(target), contextFor({})), NAMES_THE_FLAG)
 
@@ -54,12 +54,12 @@ for (const host of [
   '[::ffff:10.0.0.1]',
   'localhost',
 ]) {
-  test(`a credential to plain http at ${host} stays inside`, async (t) => {
+  test(`a credential may go to plain http at ${host}, on this machine or a private network`, async (t) => {
     await booted(t, listTo(`http://${host}/mcp`))
   })
 }
 
-test('a token that an exchange or a login brings is a credential too', async () => {
+test('a token of an exchange or a login is a credential too', async () => {
   const target = 'http://203.0.113.5/mcp'
   const exchange = { use: 'credential/token-exchange', with: { url: 'https://sts.example.com/token' } }
   const stores = [{ use: 'state/memory' }, { use: 'registrar/dynamic' }]
@@ -69,7 +69,7 @@ test('a token that an exchange or a login brings is a credential too', async () 
   await assert.rejects(boot([...stores, ...listTo(target, {}, login)], contextFor({})), NAMES_THE_FLAG)
 })
 
-test('a secret in a header and a fixed Authorization are credentials too, other headers are none', async (t) => {
+test('a secret in a header and a fixed Authorization are credentials too, other headers are not', async (t) => {
   const target = 'http://203.0.113.5/mcp'
   variables(t, { SALLYPORT_SECRET_PLAIN: 'canary' })
   const secrets = { use: 'secrets/environment' }
@@ -85,7 +85,7 @@ test('a secret in a header and a fixed Authorization are credentials too, other 
   await booted(t, [secrets, ...listTo(target, { allowPlainHttp: true }, stored)])
 })
 
-test('a name is judged by the address that is connected to, small bodies and streams alike', async (t) => {
+test('a name is judged by the address of its connection, for small bodies and streams', async (t) => {
   const asked: (string | undefined)[] = []
   const target = await listening(t, (request, response) => {
     asked.push(request.headers.authorization)
@@ -111,7 +111,7 @@ test('a name is judged by the address that is connected to, small bodies and str
   assert.deepEqual(asked, ['Bearer secret', 'Bearer secret'])
 })
 
-test('without a credential any name may be asked over plain http', async (t) => {
+test('without a credential any name may be a plain http target', async (t) => {
   const target = await listening(t, (_request, response) => response.end('reached'))
   const { main } = await proxied(t, target.replace('127.0.0.1', 'localhost'))
 

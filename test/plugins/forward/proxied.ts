@@ -12,7 +12,7 @@ export const targetRoute = {
   options: {},
 }
 
-/** A forwarder with further plugins of the test. */
+/** A forwarder with more plugins of the test. */
 export async function proxied(
   t: TestContext,
   target: string,

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Replica, Replicas } from '#plugins/forward/replicas.js'
 
-test('a session that is in use is not forgotten, however many others begin', () => {
+test('a session in use is not forgotten, however many others begin', () => {
   const replicas = new Replicas(['http://a', 'http://b'], 0)
   const nobody = new Set<never>()
   const begin = (session: string): Replica => {
     const by = replicas.choose(undefined, nobody) ?? assert.fail()
-    replicas.started(session, by)
+    replicas.sessionStarted(session, by)
     return by
   }
   const twenty = (kind: string) =>

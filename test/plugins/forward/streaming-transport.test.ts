@@ -11,7 +11,7 @@ import { answerTo } from './raw-target.js'
 const BODY = Buffer.alloc(12 * 1024 ** 2, 'x')
 const BYTES_PER_MS = 4_800
 
-test('a TLS handshake that never ends is a 504 after the time to connect (T16)', {
+test('a TLS handshake that never ends causes a 504 after the time to connect (T16)', {
   timeout: 20_000,
 }, async (t) => {
   const clock = fakeClock(t)
@@ -41,7 +41,7 @@ for (const framing of ['content-length', 'transfer-encoding']) {
       body: BODY,
     }
 
-    test(`a target that stops reading is a 504 (T16): ${framing}, ${name}`, {
+    test(`a target that stops reading causes a 504 (T16): ${framing}, ${name}`, {
       timeout: 20_000,
     }, async (t) => {
       const target = await frozenTarget(t)

@@ -32,7 +32,7 @@ for (const base of ['/mcp', '/', '']) {
   })
 }
 
-test('a request cannot give a parameter that the target has another value', async (t) => {
+test('a request cannot change a parameter in the query of the target', async (t) => {
   const { main } = await proxied(t, `${await echo(t)}/mcp${QUERY}`)
   for (const query of [
     'read_only=false',
@@ -56,7 +56,7 @@ test('a redirect to the same target, with its query, leads through the gateway',
   assert.equal((await send(main, { path: location.pathname + location.search })).body, `/mcp/${QUERY}`)
 })
 
-test('replicas have the same query, which goes to each', async (t) => {
+test('the same query goes to each replica', async (t) => {
   const targets = [`${await echo(t)}/mcp${QUERY}`, `${await echo(t)}/mcp${QUERY}`]
   const list = (urls: readonly string[]) => [
     listen,

@@ -19,7 +19,7 @@ import { call, openRequest, proxied, send } from './proxied.js'
 
 const chunked = { ...call(1), headers: { 'transfer-encoding': 'chunked' } }
 
-/** A pair of files, which is written as a program would: beside, and renamed. */
+/** A pair of files. Like a program, it writes a new file beside the old one, and renames it. */
 function pairIn(place: string) {
   const files = { targetClientCert: join(place, 'client.pem'), targetClientKey: join(place, 'client.key') }
   const put = (path: string, text: string): void => {
@@ -43,7 +43,7 @@ const SAYS_CALLER: RequestListener = (request, response) => {
   response.end(callerOf(request))
 }
 
-/** A target that wants a certificate of its authority, and the files for it. */
+/** A target that requires a certificate of its authority, and files with one. */
 async function strictTarget(t: TestContext, listener: RequestListener = SAYS_CALLER, names = ['127.0.0.1']) {
   const ca = authority(t)
   const more = { requestCert: true, ca: ca.certificate, keepAliveTimeout: 60_000 }
@@ -53,7 +53,7 @@ async function strictTarget(t: TestContext, listener: RequestListener = SAYS_CAL
   return { ca, port, pair, options: { targetCaCert: ca.file, ...pair.files } }
 }
 
-test('a target that asks for a client certificate is told as that', async (t) => {
+test('the error says when a target asks for a client certificate', async (t) => {
   const ca = authority(t)
   const more = { requestCert: true, rejectUnauthorized: true, ca: ca.certificate }
   const port = await tlsListening(t, ca.issue(['127.0.0.1']), SAYS_CALLER, more)
@@ -122,7 +122,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
     const next = ca.issue(['client'])
     pair.write({ key: next.key })
     await eventually(() =>
-      lines.some(({ reason }) => /is not the key of the certificate/.test(String(reason))),
+      lines.some(({ reason }) => /is not the key of the first certificate/.test(String(reason))),
     )
     assert.equal((await send(main, call(1))).body, before[0]?.body)
     pair.write({ cert: next.cert })
@@ -141,7 +141,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
   })
 }
 
-test('a certificate of a new authority is trusted from then on', async (t) => {
+test('a new authority in the file is trusted from then on', async (t) => {
   const [old, next] = [authority(t), authority(t)]
   const port = await tlsListening(t, next.issue(['127.0.0.1']), (_request, response) =>
     response.end('reached'),
@@ -159,7 +159,7 @@ test('a certificate of a new authority is trusted from then on', async (t) => {
     await eventually(async () => (await send(main, asked)).body === 'reached')
 })
 
-test('an upgrade gets them too', async (t) => {
+test('an upgrade uses the operator’s certificates too', async (t) => {
   const { port, options } = await strictTarget(t, SAYS_CALLER)
   const { main } = await proxied(t, `https://127.0.0.1:${port}`, options)
   const { hostname, port: own } = new URL(main)
@@ -169,12 +169,12 @@ test('an upgrade gets them too', async (t) => {
   const [response]: IncomingMessage[] = await once(request, 'response')
   const chunks = await response?.setEncoding('utf8').toArray()
 
-  // This target speaks no WebSocket: it answers over the connection that an upgrade has.
+  // This target speaks no WebSocket: it responds over the connection of the upgrade.
   assert.match(chunks?.join('') ?? '', /^[\dA-F]+$/)
 })
 
 for (const use of ['forward/http', 'forward/balanced']) {
-  test(`${use}: through an outgoing proxy as well, and again with new files`, async (t) => {
+  test(`${use}: certificates also work through an outgoing proxy, and after a change of the files`, async (t) => {
     const { ca, port, pair, options } = await strictTarget(t, SAYS_CALLER, ['mcp.test'])
     const proxy = await connectProxy(t, { to: port })
     variables(t, { HTTPS_PROXY: proxy.url })
@@ -200,7 +200,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
   })
 }
 
-/** What the start says of each option. */
+/** The message of the start for each option. */
 async function refused(
   t: TestContext,
   options: object,
@@ -217,7 +217,7 @@ async function refused(
   )
 }
 
-test('everything that is wrong with the files is told at once, at the start', async (t) => {
+test('one error at the start reports every problem of the files', async (t) => {
   const ca: Authority = authority(t)
   const place = folder(t)
   const [one, other] = [ca.issue(['a']), ca.issue(['b'])]
@@ -242,7 +242,7 @@ test('everything that is wrong with the files is told at once, at the start', as
   assert.match(all['targetClientKey'] ?? '', /expected a PEM private key/)
 
   const foreign = await refused(t, { targetClientCert: files.cert, targetClientKey: files.otherKey })
-  assert.match(foreign['targetClientKey'] ?? '', /is not the key of the certificate/)
+  assert.match(foreign['targetClientKey'] ?? '', /is not the key of the first certificate/)
   const half = await refused(t, { targetClientCert: files.cert, targetCaCert: files.key })
   assert.match(half['targetClientCert'] ?? '', /--target-client-key \(targetClientKey in a file\)/)
   assert.match(half['targetCaCert'] ?? '', /expected PEM certificates/)
@@ -252,7 +252,7 @@ test('everything that is wrong with the files is told at once, at the start', as
   assert.match(plain['targetCaCert'] ?? '', /https URL/)
 })
 
-test('a client certificate that has expired is a warning', async (t) => {
+test('an expired client certificate causes a warning', async (t) => {
   const { ca, port, pair, options } = await strictTarget(t)
   pair.write(ca.issue(['client'], -1))
   const { lines } = await proxied(t, `https://127.0.0.1:${port}`, options)

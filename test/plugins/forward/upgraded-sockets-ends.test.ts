@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { Accepted } from '#kit/accepted.js'
+import { AcceptedSockets } from '#kit/accepted-sockets.js'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { opened } from '#kit/listening.js'
@@ -27,7 +27,7 @@ async function bytesTarget(t: TestContext, answer: string) {
   return { origin: `http://127.0.0.1:${port}`, sockets }
 }
 
-/** What a socket has received, and whether it has ended. */
+/** The text that a socket has received, and whether it has ended. */
 function received(socket: Socket) {
   const heard = { text: '', ended: false }
   socket.allowHalfOpen = true
@@ -42,7 +42,7 @@ function received(socket: Socket) {
 }
 
 async function joined(t: TestContext) {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, SWITCHED)
   const { main } = await proxied(t, target.origin)
   const caller = dial(main)
@@ -75,7 +75,7 @@ for (const leaves of ['the caller', 'the target']) {
   })
 }
 
-test('bytes in flight when both sides end arrive', async (t) => {
+test('bytes that are in flight when both sides end still arrive', async (t) => {
   const { accepted, main, caller, told, behind, asked } = await joined(t)
   const [ours] = accepted.socketsAt(main)
   const before = told.text.length
@@ -98,7 +98,7 @@ test('bytes in flight when both sides end arrive', async (t) => {
 })
 
 test('a caller that disconnects from a stream with Upgrade cancels its request', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, EVENTS)
   const { main } = await proxied(t, target.origin)
 
@@ -115,7 +115,7 @@ test('a caller that disconnects from a stream with Upgrade cancels its request',
 })
 
 test('a caller that disconnects before the response to its upgrade cancels it', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, '')
   const { main } = await proxied(t, target.origin, { targetTimeout: 0 })
 
@@ -128,7 +128,7 @@ test('a caller that disconnects before the response to its upgrade cancels it', 
 })
 
 test('a target that refuses an upgrade leaves no socket behind', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, 'HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno')
   const { main } = await proxied(t, target.origin)
 

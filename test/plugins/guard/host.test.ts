@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { PublicAddress } from 'sallyport'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
 import { listen, plugin, providing } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 
 contractSuite('guard/host', () => ({
   list: [{ use: 'guard/host', with: { allowed: ['registry.example'], loopback: true } }],
@@ -25,7 +25,7 @@ test('the loopback names are accepted with the port of the gateway, and with no 
   const running = await serving(t, [{ use: 'guard/host', with: { loopback: true } }, open, listen])
   const { main = '' } = running.addresses
   const { port } = new URL(main)
-  const status = async (host: string) => (await asked(main, 'GET /', [`Host: ${host}`])).status
+  const status = async (host: string) => (await requestRaw(main, 'GET /', [`Host: ${host}`])).status
 
   for (const name of ['localhost', '127.0.0.1', '[::1]']) {
     assert.equal(await status(`${name}:${port}`), 200, name)
@@ -38,7 +38,7 @@ test('another host in the request target is refused (T13)', async (t) => {
   const running = await serving(t, [{ use: 'guard/host', with: { allowed: ['a'] } }, open, listen])
   const { main = '' } = running.addresses
   const status = async (target: string, host: string) =>
-    (await asked(main, `GET ${target}`, [`Host: ${host}`])).status
+    (await requestRaw(main, `GET ${target}`, [`Host: ${host}`])).status
 
   assert.equal(await status('/', 'a'), 200)
   assert.equal(await status('http://a/', 'a'), 200)
@@ -75,7 +75,7 @@ test('only the current public address is accepted', async (t) => {
   assert.deepEqual(await statuses(), [200, 200, 403])
 })
 
-test('what no `Host` can be is refused at the start', async (t) => {
+test('an entry that cannot be a `Host` stops the start', async (t) => {
   for (const host of [
     '',
     'https://registry.example',
@@ -89,7 +89,7 @@ test('what no `Host` can be is refused at the start', async (t) => {
     )
 })
 
-test('the log shows the host that was refused, and of a long one its beginning; the caller is told nothing of it', async (t) => {
+test('the log shows the refused host, or the beginning of a long one; the response does not show it', async (t) => {
   const { log, lines } = recordedLog()
   const app = await booted(t, [{ use: 'guard/host' }, open], { log })
 

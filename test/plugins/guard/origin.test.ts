@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { PublicAddress } from 'sallyport'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
 import { listen, plugin, providing } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 
 contractSuite('guard/origin', () => ({
   list: [{ use: 'guard/origin', with: { allowed: ['https://app.example'], loopback: true } }],
@@ -32,7 +32,7 @@ test('a listed origin is accepted, and so is a request without `Origin`; every o
   }
 })
 
-test('an origin that no browser sends stops the start, and the message has the one that is sent', async (t) => {
+test('an origin that no browser sends stops the start, and the message names the one that browsers send', async (t) => {
   const cases = [
     ['https://App.example', 'https://app.example'],
     ['HTTPS://app.example', 'https://app.example'],
@@ -55,7 +55,7 @@ test('an origin that no browser sends stops the start, and the message has the o
   await booted(t, [{ use: 'guard/origin', with: { allowed: good } }])
 })
 
-test('`null` is the origin of any page that hides its own, and none to list', async (t) => {
+test('`null` in the list stops the start, since any page can send it', async (t) => {
   for (const written of ['null', 'NULL'])
     await assert.rejects(booted(t, [{ use: 'guard/origin', with: { allowed: [written] } }]), {
       code: 'CONFIG_INVALID',
@@ -67,8 +67,8 @@ test('two Origin headers are refused, also when both are listed', async (t) => {
   const { main = '' } = (await serving(t, [guard, open, listen])).addresses
   const origin = 'Origin: https://app.example'
 
-  assert.equal((await asked(main, 'GET /', ['Host: a', origin])).status, 200)
-  assert.equal((await asked(main, 'GET /', ['Host: a', origin, origin])).status, 403)
+  assert.equal((await requestRaw(main, 'GET /', ['Host: a', origin])).status, 200)
+  assert.equal((await requestRaw(main, 'GET /', ['Host: a', origin, origin])).status, 403)
 })
 
 test('a page of this machine is accepted with the port of the gateway', async (t) => {
@@ -76,7 +76,7 @@ test('a page of this machine is accepted with the port of the gateway', async (t
     .addresses
   const { port } = new URL(main)
   const status = async (origin: string) =>
-    (await asked(main, 'GET /', ['Host: a', `Origin: ${origin}`])).status
+    (await requestRaw(main, 'GET /', ['Host: a', `Origin: ${origin}`])).status
 
   for (const name of ['localhost', '127.0.0.1', '[::1]']) {
     assert.equal(await status(`http://${name}:${port}`), 200)
@@ -85,7 +85,7 @@ test('a page of this machine is accepted with the port of the gateway', async (t
   }
 })
 
-test('only with `public` a page of the public address is accepted', async (t) => {
+test('a page of the public address is accepted only with `public`', async (t) => {
   const tunnel = providing('tunnel', PublicAddress, {
     origin: undefined,
     watch: (watcher) => watcher('https://b.example'),
@@ -100,7 +100,7 @@ test('only with `public` a page of the public address is accepted', async (t) =>
   }
 })
 
-test('a route for any origin is read by any page, but not on loopback', async (t) => {
+test('any page can read a route for any origin, but not on loopback', async (t) => {
   const config = { public: true, anyOrigin: true }
   const metadata = plugin('metadata', ({ http }) => http.get('/', { config }, () => 'open'))
   for (const [loopback, expected] of [
@@ -121,7 +121,7 @@ test('`any` accepts every origin, and logs a warning', async (t) => {
   assert.equal(lines.filter(({ level, plugin }) => level === 'warn' && plugin === 'guard/origin').length, 1)
 })
 
-test('the log shows the origin that was refused, and of a long one its beginning; the caller is told nothing of it', async (t) => {
+test('the log shows the refused origin, or the beginning of a long one; the response does not show it', async (t) => {
   const { log, lines } = recordedLog()
   const app = await booted(t, [{ use: 'guard/origin' }, open], { log })
 

@@ -17,7 +17,7 @@ const acceptsAll = providing('accepts-all', Authenticator, {
   },
 })
 
-test('claims are sent as header values, and headers of the caller with these names are not', async (t) => {
+test('the gateway sends claims as header values, and removes headers of the caller with these names', async (t) => {
   const target = await listening(t, ({ headers }, response) =>
     response.end(JSON.stringify([headers['x-user'], headers['x-groups']])),
   )

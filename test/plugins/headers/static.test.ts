@@ -13,7 +13,7 @@ const fixed = (name: string, value: string) => ({
   with: { headers: [{ name, value }] },
 })
 
-test('a value that would end or break its header is refused, and not in the message', async (t) => {
+test('a value that would end or break its header is refused, and the message does not show it', async (t) => {
   for (const value of [
     'hunter2\r\nX: 1',
     'hunter2\n',

@@ -31,7 +31,7 @@ test('a page with an allowed origin may read every response, errors too', async 
   }
 })
 
-test('any other page, and a request without an origin, gets no CORS headers', async (t) => {
+test('any other page, and any request without an origin, gets no CORS headers', async (t) => {
   const app = await booted(t, list)
   for (const headers of [{}, { origin: 'https://evil.example' }]) {
     const answer = await app.inject({ url: '/open', headers })
@@ -39,13 +39,13 @@ test('any other page, and a request without an origin, gets no CORS headers', as
   }
 })
 
-test('a cache is told that a response without an origin is another one', async (t) => {
+test('a response to a request without an origin has Vary: Origin, so that caches keep it apart', async (t) => {
   const app = await booted(t, list)
   const { headers } = await app.inject('/open')
   assert.equal(headers.vary, 'Origin')
 })
 
-test('a preflight needs no credentials, and a request that only resembles one does', async (t) => {
+test('a preflight needs no credentials; a request that only resembles one does', async (t) => {
   const app = await booted(t, list)
   const ask = (headers: Record<string, string>) => app.inject({ method: 'OPTIONS', url: '/closed', headers })
   const wanted = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-a, x-b' }
@@ -62,7 +62,7 @@ test('a preflight needs no credentials, and a request that only resembles one do
   assert.equal((await ask(wanted)).statusCode, 401)
 })
 
-test('a target has its own Vary, and caches keep apart what differs by origin too', async (t) => {
+test('a target keeps its own Vary, and the gateway adds Origin', async (t) => {
   const target = await listening(t, (_request, response) => response.setHeader('Vary', 'Accept').end('x'))
   const { addresses } = await serving(t, [
     listen,

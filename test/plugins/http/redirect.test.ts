@@ -20,7 +20,7 @@ for (const to of [
   'catalogue',
   '/a?b',
 ]) {
-  test(`it leads nowhere else: ${to} is refused`, async (t) => {
+  test(`the plugin redirects to no other host: ${to} is refused`, async (t) => {
     await assert.rejects(booted(t, [{ use: 'http/redirect', with: { to } }]), ConfigError)
   })
 }

@@ -13,7 +13,7 @@ const SECONDS = 10
 const ranFor = (pid: number | undefined): number =>
   Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0])
 
-test('a proxy that nobody calls takes less than a millisecond of the processor in a second, also once it was scraped', async (t) => {
+test('an idle proxy takes less than a millisecond of processor time in a second, also after a scrape', async (t) => {
   const internal = await freePort()
   const argv = [
     'proxy',

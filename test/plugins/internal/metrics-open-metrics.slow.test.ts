@@ -10,7 +10,7 @@ import { noPrometheus, promtool, scraping } from '#kit/prometheus.js'
 import { runs } from '#kit/runs.js'
 import { prefersOpenMetrics } from '../../../plugins/internal/metrics.js'
 
-// As Prometheus 2.42, as version 3, and as version 3 that was told to take the text format first.
+// The `Accept` of Prometheus 2.42, of version 3, and of version 3 with the text format first.
 const OPEN_METRICS = [
   'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
   'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
@@ -29,7 +29,7 @@ const TEXT = [
 ]
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
-test('a scraper gets OpenMetrics where it asks for version 1.0.0, and likes the text format no better', () => {
+test('a scraper gets OpenMetrics when it accepts version 1.0.0 and does not prefer the text format', () => {
   for (const accept of OPEN_METRICS) assert.equal(prefersOpenMetrics(accept), true, accept)
   for (const accept of TEXT) assert.equal(prefersOpenMetrics(accept), false, accept)
   const words = fc.constantFrom(
@@ -55,7 +55,7 @@ test('a scraper gets OpenMetrics where it asks for version 1.0.0, and likes the 
   )
 })
 
-test('a histogram has the trace of its last value in each bucket as an exemplar, in OpenMetrics alone', async (t) => {
+test('each bucket of a histogram has the trace of its last value as an exemplar, in OpenMetrics alone', async (t) => {
   const { meter, scrape } = await measuring(t)
   const duration = meter.histogram('tool_seconds', 'Time that a "tool" took', ['tool'])
   duration(0.02, { tool: 'a' }, 'f'.repeat(32))
@@ -81,7 +81,7 @@ test('a histogram has the trace of its last value in each bucket as an exemplar,
   assert.match(plain.text, /^sallyport_tool_seconds_bucket\{le="60",tool="a"\} 3$/m)
 })
 
-test('both forms hold the same, whatever is measured, and one does not change the other', async (t) => {
+test('both formats hold the same values, whatever is measured, and reading one does not change the other', async (t) => {
   const words = fc.oneof(
     fc.string(),
     fc.constantFrom('a"b', 'c\\', 'd\ne', 'le="1"', '_bucket{le="5', '# EOF'),
@@ -118,7 +118,7 @@ test('both forms hold the same, whatever is measured, and one does not change th
   )
 })
 
-test('a list with what is measured of the process follows the rules of both formats', async (t) => {
+test('a scrape with the metrics of the process follows the rules of both formats', async (t) => {
   const { scrape } = await measuring(t, { process: true })
   const samples = readOpenMetrics((await scrape(OPEN_METRICS[0])).text)
   for (const name of ['process_cpu_seconds_total', 'nodejs_gc_duration_seconds_count', 'sallyport_health'])
@@ -126,7 +126,7 @@ test('a list with what is measured of the process follows the rules of both form
   const { text } = await scrape()
   assert.match(text, /^process_cpu_seconds_total /m)
   if (noPrometheus !== undefined) return
-  // It also advises on the names that the library gives; only these may be among what it says.
+  // promtool also advises on names that prom-client chooses; its output may hold only such advice.
   const { stderr } = promtool(['check', 'metrics'], text)
   assert.deepEqual(
     stderr.split('\n').filter((line) => /sallyport_/.test(line)),
@@ -135,7 +135,7 @@ test('a list with what is measured of the process follows the rules of both form
   assert.doesNotMatch(stderr, /error/i)
 })
 
-test('every check of /readiness has its status', async (t) => {
+test('the metrics show the status of each check of /readiness', async (t) => {
   let state: HealthState = { status: 'ok' }
   const part = providing('part', Health, { name: 'my "part"', check: () => state })
   const { scrape } = await measuring(t, { further: [part] })
@@ -152,7 +152,7 @@ test('every check of /readiness has its status', async (t) => {
   }
 })
 
-test('Prometheus stores the exemplars, and can be asked for them', { skip: noPrometheus }, async (t) => {
+test('Prometheus stores the exemplars and returns them', { skip: noPrometheus }, async (t) => {
   const { meter, internal } = await measuring(t)
   const { ask } = await scraping(t, [internal])
   meter.histogram('tool_seconds', 'Time that a tool took', ['tool'])(0.02, { tool: 'a' }, TRACE)
@@ -173,7 +173,7 @@ interface Wishes {
   readonly further?: Parameters<typeof serving>[1]
 }
 
-/** A gateway with a meter to measure with. */
+/** A gateway, and its meter. */
 async function measuring(t: TestContext, { process = false, further = [] }: Wishes = {}) {
   let meter: Meter | undefined
   const measures = plugin('measures', (gateway) => {

@@ -7,7 +7,7 @@ import { listen } from '#kit/plugin.js'
 
 const missing = spawnSync('promtool', ['--version']).error === undefined ? false : 'promtool is not installed'
 
-test('promtool finds nothing to say of the metrics', { skip: missing }, async (t) => {
+test('promtool reports no problem in the metrics', { skip: missing }, async (t) => {
   const target = await listening(t, (_request, response) => response.end('{}'))
   const { addresses } = await serving(t, [
     listen,

@@ -20,7 +20,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-test('every scrape has what a counter counted until then', async (t) => {
+test('every scrape has all counts so far', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
       const { count, scrape } = await counting(t)
@@ -39,7 +39,7 @@ test('every scrape has what a counter counted until then', async (t) => {
   )
 })
 
-test('counts with missing labels are recorded, and not cached', () => {
+test('counts with missing labels are recorded but not cached', () => {
   const counts = new PendingCounts(['x', 'y'])
   const partial: Record<string, string>[] = [{}, { x: '1' }]
   for (const values of partial) {
@@ -62,7 +62,7 @@ test('an invalid count is left out and logged, and the next scrape is complete',
   assert.equal(lines.filter(({ msg }) => String(msg).includes('could not be recorded')).length, 5)
 })
 
-test('what is measured of the process goes on over a reload, in both forms', async (t) => {
+test('the metrics of the process continue after a reload, in both formats', async (t) => {
   const at = { address: '127.0.0.1:0' }
   const list = [
     { use: 'listen/http', with: at },
@@ -128,7 +128,7 @@ contractSuite('internal/metrics and the health of the gateway', () => ({
   list: [{ use: 'internal/server', with: { address: '127.0.0.1:0' } }, { use: 'internal/metrics' }],
 }))
 
-test('a reload loses no count: a call that outlasts it is counted when it ends', async (t) => {
+test('a reload loses no count: a call that outlasts it counts when it ends', async (t) => {
   const { entry, arrival, finish } = slowRoute()
   const list = [
     listen,

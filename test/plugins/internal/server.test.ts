@@ -6,7 +6,7 @@ import { listen } from '#kit/plugin.js'
 
 const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
 
-test('readiness follows the start and the stop, and the main port has no route of the internal one', async (t) => {
+test('/readiness follows the start and the stop, and the main port serves no internal route', async (t) => {
   const running = await serving(t, [listen, internal, { use: 'internal/metrics' }, { use: 'auth/anonymous' }])
   const { main = '', internal: inner = '' } = running.addresses
 

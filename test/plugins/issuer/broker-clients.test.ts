@@ -4,6 +4,7 @@ import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
 import { opened } from '#kit/listening.js'
 import { Person } from '#kit/person.js'
 import { authority } from '#kit/tls.js'
@@ -61,6 +62,11 @@ const registrations: readonly (readonly [
     ['https://claude.ai/api/mcp/auth_callback'],
   ],
   ['a known host with another path', ['https://claude.ai/api/mcp/auth_callback2'], []],
+  [
+    'a connector of a known client, and two segments below it',
+    ['https://chatgpt.com/connector/oauth/OUbdUMlL15Ct', 'https://chatgpt.com/connector/oauth/a/b'],
+    ['https://chatgpt.com/connector/oauth/OUbdUMlL15Ct'],
+  ],
   ['a known client where known is off', ['https://claude.ai/api/mcp/auth_callback'], [], { known: false }],
   [
     'the scheme of a known program',
@@ -177,4 +183,41 @@ test('a client of a metadata document signs in, and its document decides where c
   const stranger = new HandClient(strict.origin)
   stranger.id = `${base}/good`
   assert.equal((await new Person().ask(stranger.authorizeUrl())).status, 400, 'its host is not in the list')
+})
+
+test('a client that the operator wrote down signs in with its secret, which another secret does not', async (t) => {
+  const redirect = 'https://app.example.com/cb'
+  const home = folder(t, { secret: 'a secret of the client' })
+  const given = {
+    clientId: 'app',
+    name: 'The app',
+    redirectUris: [redirect],
+    clientSecretFile: join(home, 'secret'),
+  }
+  const { origin } = await brokered(t, { broker: { clients: { registration: 'off', given: [given] } } })
+  const client = new HandClient(origin, redirect)
+  client.id = 'app'
+  const redeem = async (secret: string) => {
+    const code = (await client.signIn()).get('code') ?? ''
+    const response = await fetch(`${origin}/oauth/token`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from(`app:${encodeURIComponent(secret)}`).toString('base64')}`,
+      },
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: redirect,
+        code_verifier: client.verifier,
+      }),
+    })
+    return response.status
+  }
+  assert.equal(await redeem('a secret of the client'), 200)
+  assert.equal(await redeem('another'), 401)
+  assert.equal(
+    (await client.redeem((await client.signIn()).get('code') ?? '')).status,
+    401,
+    'without its secret',
+  )
 })

@@ -52,9 +52,8 @@ test('AS-REFRESH: a refresh token rotates, a retry gets the same answer, and a l
   const second = await client.refresh(both[0]?.body['refresh_token'])
   assert.equal(second.status, 200)
   assert.equal(decodeJwt(String(second.body['access_token'])).aud, url, 'the audience stays')
-  const real = Date.now
-  t.after(() => void (Date.now = real))
-  Date.now = () => real() + 11_000
+  const now = Date.now
+  t.mock.method(Date, 'now', () => now() + 11_000)
   assert.deepEqual(errorOf(await client.refresh(first)), [400, 'invalid_grant'])
   assert.deepEqual(errorOf(await client.refresh(second.body['refresh_token'])), [400, 'invalid_grant'])
 })

@@ -20,11 +20,14 @@ export interface Wanted {
   readonly login?: object
   readonly state?: Entry
   readonly plugins?: readonly Entry[]
+  /** The origin that clients know, where that is not the gateway's own. */
+  readonly front?: string
 }
 
 /** A proxy whose callers sign in at its broker, and the broker's people at a real issuer that registers no client. */
-export async function brokered(t: TestContext, { broker, login, state, plugins = [] }: Wanted = {}) {
-  const origin = new URL(await closedPort()).origin
+export async function brokered(t: TestContext, { broker, login, state, front, plugins = [] }: Wanted = {}) {
+  const address = new URL(await closedPort()).origin
+  const origin = front ?? address
   const issuer = await realIssuer(t, {
     people: { redirectUri: `${origin}/oauth/callback`, name: 'Alice', refreshes: true },
   })
@@ -32,7 +35,7 @@ export async function brokered(t: TestContext, { broker, login, state, plugins =
   const resourceUrl = `${origin}/mcp`
   const home = folder(t, {})
   const list: List = [
-    { use: 'listen/http', with: { address: new URL(origin).host } },
+    { use: 'listen/http', with: { address: new URL(address).host } },
     { use: 'discovery/issuer' },
     {
       use: 'login/oidc',
@@ -55,7 +58,7 @@ export async function brokered(t: TestContext, { broker, login, state, plugins =
   ]
   const { log, lines, scrubber } = recordedLog()
   const running = await serving(t, list, { folder: home, log, scrubber })
-  return { origin, url: resourceUrl, issuer, target, lines, home, list, running }
+  return { origin, address, url: resourceUrl, issuer, target, lines, home, list, running }
 }
 
 export const REDIRECT = 'http://127.0.0.1:9/callback'

@@ -47,7 +47,7 @@ test('in the file of a proxy, event streams and upgrades count when they begin',
   assert.match(await begun(t, origin, stream), /^HTTP\/1.1 429/)
 })
 
-test('in the file of a registry', async (t) => {
+test('the file of a registry may have limits', async (t) => {
   const registry = started(t, ['registry'], {
     address: '127.0.0.1:0',
     internalAddress: '127.0.0.1:0',

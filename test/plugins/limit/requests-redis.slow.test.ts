@@ -25,8 +25,8 @@ async function limited(t: TestContext, options: object) {
   return { ask, passes, said, lines }
 }
 
-const HERE = 'limits are counted in this process alone, since Redis cannot be used'
-const BACK = 'limits are counted in Redis again'
+const HERE = 'Redis cannot be used: each process counts limits by itself'
+const BACK = 'Redis can be used again: it counts the limits of all processes'
 
 test('three processes count one limit exactly', { skip }, async (t) => {
   const { url } = await testRedis(t, { password: 'p@ss/word' })
@@ -49,7 +49,7 @@ test('three processes count one limit exactly', { skip }, async (t) => {
     Array.from({ length: 300 }, async (_, index) => (await fetch(urls[index % 3] ?? '')).status),
   )
 
-  // There is no route: what is let in is 404.
+  // There is no route: an accepted request gets a 404.
   assert.equal(statuses.filter((status) => status === 404).length, 120)
   assert.equal(statuses.filter((status) => status === 429).length, 180)
   for (const { output, process } of started) {
@@ -59,7 +59,7 @@ test('three processes count one limit exactly', { skip }, async (t) => {
   for (const each of started) assert.equal(await each.ended(), 0, each.output.stderr)
 })
 
-test('a killed Redis: limits count here, said once, and in Redis again once it is back', {
+test('while Redis is down each process counts limits and logs that once, and then Redis counts again', {
   skip,
 }, async (t) => {
   const redis = await testRedis(t)
@@ -86,7 +86,9 @@ test('a killed Redis: limits count here, said once, and in Redis again once it i
   assert.equal(await one.passes(20), 0)
 })
 
-test('a Redis that is stopped holds nobody for two seconds, and the next not at all', { skip }, async (t) => {
+test('a stopped Redis delays a request for less than two seconds, and the next one not at all', {
+  skip,
+}, async (t) => {
   const redis = await testRedis(t)
   const { ask, said } = await limited(t, { limits: [{ by: 'caller', rate: '100/10m' }], redis: redis.url })
   assert.equal(await ask(), 200)
@@ -105,7 +107,9 @@ test('a Redis that is stopped holds nobody for two seconds, and the next not at 
   await eventually(async () => (await ask()) === 200 && said().length === 2)
 })
 
-test('with a wrong password it starts, counts here, and shows nothing', { skip }, async (t) => {
+test('with a wrong password for Redis the gateway starts, counts in the process, and shows no password', {
+  skip,
+}, async (t) => {
   const redis = await testRedis(t, { password: 'r1ght-password' })
   const url = redis.url.replace('r1ght', 'wr0ng')
   const { passes, lines } = await limited(t, { limits: [{ by: 'caller', rate: '5/10m' }], redis: { url } })
@@ -115,7 +119,7 @@ test('with a wrong password it starts, counts here, and shows nothing', { skip }
   assert.doesNotMatch(JSON.stringify(lines), /wr0ng/)
 })
 
-test('readiness is well again with Redis, also when nobody has come since; what only counting shows stays until it counts', {
+test('readiness recovers with Redis also without requests; a failure that only counting shows stays until the next count', {
   skip,
 }, async (t) => {
   const redis = await testRedis(t)
@@ -150,7 +154,7 @@ test('readiness is well again with Redis, also when nobody has come since; what 
   await redis.start()
   await eventually(isWell)
 
-  // The server takes writes, and no counting.
+  // The server accepts writes, and refuses the commands for counting.
   const other = redis.client()
   await other.call('ACL', 'SETUSER', 'default', '-eval', '-evalsha')
   const from = lines.length

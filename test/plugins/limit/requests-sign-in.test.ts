@@ -6,7 +6,7 @@ import { signInRegistry } from '../pages/sign-in-registry.js'
 
 const RATE = 20
 
-/** The status for somebody at an address of their own. */
+/** The status for a user at an address of their own. */
 const statusFrom = (localAddress: string, url: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     request(url, { agent: false, localAddress, headers: PAGE }, (response) => {
@@ -16,7 +16,7 @@ const statusFrom = (localAddress: string, url: string): Promise<number | undefin
       .end()
   })
 
-test('what one address asks for keeps nobody at another from signing in', async (t) => {
+test('requests from one address keep no user at another address from signing in', async (t) => {
   const limits = [{ by: 'address', rate: `${RATE}/10m` }]
   const plugins = [{ use: 'limit/requests', with: { limits } }]
   const { origin } = await signInRegistry(t, { plugins })

@@ -35,7 +35,7 @@ async function limited(t: TestContext, limits: readonly object[], more: object =
   return { app, send, statuses }
 }
 
-test('by tool, all callers together have so many calls of each', async (t) => {
+test('a limit by tool counts the calls of all callers together, for each tool', async (t) => {
   const { statuses, send } = await limited(t, [{ by: 'tool', rate: '2/1m' }])
   assert.deepEqual(await statuses('alice', 'a', 'b', 'b', 'b'), [200, 200, 200, 429])
   assert.deepEqual(await statuses('bob', 'a', 'a', 'c'), [200, 429, 200])
@@ -43,7 +43,7 @@ test('by tool, all callers together have so many calls of each', async (t) => {
   for (let count = 0; count < 5; count++) assert.equal((await send(list)).statusCode, 200)
 })
 
-test('by caller and tool, each caller has so many calls of the tools that are meant', async (t) => {
+test('a limit by caller and tool counts the calls of each caller, for the named tools', async (t) => {
   const limit = { by: 'caller+tool', tools: ['search_*', '*.read', 'exact'], rate: '1/1m' }
   const { statuses } = await limited(t, [limit])
   for (const caller of ['alice', 'bob']) {
@@ -75,7 +75,7 @@ test('each call of a batch counts, for its tool and for its caller', async (t) =
   assert.deepEqual(await statuses('bob', 'b', 'b', 'b', 'b', 'b', 'b'), [200, 200, 200, 200, 200, 429])
 })
 
-test('what one limit refuses counts for no other, whichever comes first', async (t) => {
+test('a call that one limit refuses counts for no other limit, in any order of the limits', async (t) => {
   const { statuses } = await limited(t, [
     { by: 'caller', rate: '3/1m', burst: 1 },
     { by: 'tool', tools: ['rare'], rate: '1/1m' },
@@ -89,7 +89,7 @@ test('what one limit refuses counts for no other, whichever comes first', async 
   assert.deepEqual(await statuses('bob', 'b', 'c', 'd', 'rare', 'e', 'f'), [200, 200, 200, 429, 200, 429])
 })
 
-test('a batch is let in after `Retry-After`, and smaller ones before', async (t) => {
+test('a batch passes after `Retry-After`, and smaller batches pass before', async (t) => {
   const { send } = await limited(t, [
     { by: 'caller', rate: '4/1s' },
     { by: 'tool', rate: '3/2s' },
@@ -125,7 +125,7 @@ test('names that a caller makes up count together from the thousandth on, and re
   }
 })
 
-test('what a policy denies counts for no tool, and batches count where bodies are read for policies', async (t) => {
+test('a call that a policy denies counts for no tool, and batches count where policies read bodies', async (t) => {
   const policy = { use: 'policy/tools', with: { rules: [{ deny: ['export'] }] } }
   const limits = [
     { by: 'tool', tools: ['export'], rate: '1/1h' },
@@ -146,7 +146,7 @@ test('what a policy denies counts for no tool, and batches count where bodies ar
   assert.equal(await send(judged, toolCall('a')), 429)
 })
 
-test('a body that nobody can count is refused, and other requests go on', async (t) => {
+test('a request body that cannot be counted is refused, and other requests go on', async (t) => {
   const { app, send } = await limited(t, [{ by: 'tool', rate: '100/1m' }])
   const headers = { authorization: 'Bearer alice' }
   const text = await app.inject({
@@ -160,7 +160,7 @@ test('a body that nobody can count is refused, and other requests go on', async 
   assert.equal((await app.inject({ url: '/', headers })).statusCode, 200)
 })
 
-test('in Redis too, for all replicas', { skip: noRedis ?? false }, async (t) => {
+test('Redis counts the calls of all replicas', { skip: noRedis ?? false }, async (t) => {
   const { url } = await testRedis(t)
   const limits = [
     { by: 'caller', rate: '3/1m', burst: 1 },
@@ -174,7 +174,7 @@ test('in Redis too, for all replicas', { skip: noRedis ?? false }, async (t) => 
   assert.deepEqual(await one.statuses('alice', 'b', 'b'), [200, 429])
 })
 
-test('`tools` without a limit by tool is refused, and so is a list of none', async (t) => {
+test('`tools` without a limit by tool is refused, and so is an empty list', async (t) => {
   const refused = (limit: object, message: RegExp) =>
     assert.rejects(booted(t, listWith({ limits: [limit] })), { code: 'CONFIG_INVALID', message })
   await refused(
@@ -184,6 +184,8 @@ test('`tools` without a limit by tool is refused, and so is a list of none', asy
   await refused({ by: 'tool', rate: '1/1m', tools: [] }, /expected a name or pattern/)
   await refused({ by: 'tool', rate: '1/1m', tools: [''] }, /expected the name of a tool/)
   const twice = { by: 'tool', rate: '1/1m', tools: ['a'] }
-  await assert.rejects(booted(t, listWith({ limits: [twice, twice] })), { message: /same tools, before it/ })
+  await assert.rejects(booted(t, listWith({ limits: [twice, twice] })), {
+    message: /the same `by`, span and tools/,
+  })
   await limited(t, [twice, { ...twice, tools: ['b'] }, { by: 'tool', rate: '5/1m' }])
 })

@@ -33,7 +33,7 @@ async function limited(t: TestContext, limits: readonly object[]) {
 
 const passes = (statuses: readonly number[]): number => statuses.filter((status) => status === 200).length
 
-test('each caller has a limit, wherever they are, and addresses have another', async (t) => {
+test('each caller has a limit at any address, and each address has another', async (t) => {
   const { ask, statuses, over } = await limited(t, [
     { by: 'caller', rate: '5/1m' },
     { by: 'address', rate: '8/1m' },
@@ -62,7 +62,7 @@ test('after `Retry-After` the next request passes, and not much before', async (
 
   const { statusCode, headers } = await ask('alice')
   assert.deepEqual([statusCode, headers['retry-after']], [429, '2'])
-  // What one limit refuses does not count for the other: the third of this address.
+  // A request that one limit refuses does not count for the other: this is the third of this address.
   assert.equal((await ask('bob')).statusCode, 200)
   assert.equal((await ask('bob')).statusCode, 429)
 
@@ -79,7 +79,7 @@ test('`Retry-After` is no longer than the span, although the clock went back an 
   assert.deepEqual([statusCode, headers['retry-after']], [429, '60'])
 })
 
-test('a burst is so many more, once', async (t) => {
+test('a burst allows more requests once', async (t) => {
   const { ask, statuses } = await limited(t, [{ by: 'caller', rate: '2/1s', burst: 3 }])
   assert.equal(passes(await statuses(9, 'alice')), 5)
   await setTimeout(1_000)
@@ -121,7 +121,7 @@ test('in anonymous mode callers are addresses', async (t) => {
   assert.deepEqual(statuses, [200, 200, 429, 200], 'the first 64 bits of IPv6 are one')
 })
 
-test('options that mean nothing are refused, each with what is expected', async (t) => {
+test('options without a meaning are refused, each with the expected form', async (t) => {
   const refused = (limits: readonly object[], message: RegExp) =>
     assert.rejects(booted(t, listWith({ limits })), { code: 'CONFIG_INVALID', message })
 
@@ -149,7 +149,7 @@ test('options that mean nothing are refused, each with what is expected', async 
     { by: 'caller', rate: '1/1m' },
     { by: 'caller', rate: '2/60s' },
   ]
-  await refused(twice, /same span/)
+  await refused(twice, /the same `by`, span and tools/)
   await assert.rejects(
     booted(t, listWith({ limits: twice.slice(1), redis: 'http://a:p4ssw0rd@b' })),
     (error: Error) => {

@@ -11,12 +11,12 @@ import { authority, secureListener } from '#kit/tls.js'
 const END = 'sallyport_certificate_not_after_timestamp_seconds'
 const secondsOf = (pem: string): number => Date.parse(new X509Certificate(pem).validTo) / 1000
 
-test('the end of the certificate is measured, of a chain the first one, and again when the files change', async (t) => {
+test('the metric shows the earliest end in a chain, and follows the files when they change', async (t) => {
   const ours = authority(t)
   const listen = secureListener(t, ours)
   const { cert, key } = listen.with.tls
   const { entry, last } = measurements()
-  // Before the plugin that measures: what is measured during setup would reach nobody.
+  // The listener comes before the telemetry, which would miss a measurement in the listener's `setup`.
   await serving(t, [listen, entry])
   const inDays = (): number => Math.round(((last(END) ?? 0) - Date.now() / 1000) / 86_400)
   assert.equal(inDays(), 2)
@@ -30,7 +30,7 @@ test('the end of the certificate is measured, of a chain the first one, and agai
   assert.equal(inDays(), 90)
 })
 
-test('without TLS no end is measured', async (t) => {
+test('without TLS there is no metric of an end', async (t) => {
   const { entry, last } = measurements()
   await serving(t, [listen, entry])
   assert.equal(last(END), undefined)

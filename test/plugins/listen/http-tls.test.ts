@@ -16,7 +16,7 @@ import { plugin } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { authority, type Identity, secureListener } from '#kit/tls.js'
 
-/** The serial number of the certificate that a new connection is shown. */
+/** The serial number of the certificate that a new connection gets. */
 async function serialAt(origin: string): Promise<string> {
   const socket = dial(origin) as TLSSocket
   await once(socket, 'secureConnect')
@@ -34,7 +34,7 @@ const ticking = (events: PassThrough) =>
       ),
   )
 
-test('new files are served within five seconds, half a pair is not, and no stream is dropped', async (t) => {
+test('the port uses new files within five seconds, never half a pair, and drops no stream', async (t) => {
   const { log, lines } = recordedLog()
   const said = (text: RegExp) => () => lines.some(({ msg }) => text.test(`${msg}`))
   const ours = authority(t)
@@ -60,7 +60,7 @@ test('new files are served within five seconds, half a pair is not, and no strea
   writeFileSync(key, second.key)
   await eventually(async () => (await serialAt(main)) === '2', 5)
 
-  // Garbage, a file that goes, and then a pair that comes in one go.
+  // Garbage, then a missing file, and then both files of a new pair at once.
   writeFileSync(cert, 'nonsense')
   rmSync(key)
   await eventually(said(/file cannot be used/), 5)
@@ -82,7 +82,7 @@ test('new files are served within five seconds, half a pair is not, and no strea
   assert.ok(!texts.includes('PRIVATE'), 'no key is in the log')
 })
 
-test('a pair that is written one file after the other, or swapped as Kubernetes does it, is no complaint', async (t) => {
+test('a pair that is written one file after the other, or swapped as by Kubernetes, causes no warning', async (t) => {
   const { log, lines } = recordedLog()
   const ours = authority(t)
   const place = folder(t)
@@ -115,7 +115,7 @@ test('a pair that is written one file after the other, or swapped as Kubernetes 
   )
 })
 
-test('everything that is wrong with the files is told at once, before the port opens', async (t) => {
+test('one error reports every problem of the files, before the port opens', async (t) => {
   const ours = authority(t)
   const [one, other] = [ours.issue(['127.0.0.1']), ours.issue(['127.0.0.1'])]
   const place = folder(t, { 'a.crt': one.cert, 'a.key': one.key, 'b.key': other.key, 'c.txt': 'nothing' })
@@ -170,7 +170,7 @@ test('an expired certificate is a warning at the start, in the middle of a chain
   }
 })
 
-test('doctor looks at dates, chain, key and names of the certificate', async (t) => {
+test('doctor checks dates, chain, key and names of the certificate', async (t) => {
   const ours = authority(t)
   const theirs = authority(t)
   const long = ours.issue(['mcp.example.com', '127.0.0.1'], 90)

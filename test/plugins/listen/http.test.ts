@@ -12,7 +12,7 @@ import { variables } from '#kit/variables.js'
 const INTERVAL = 5_000
 const HEADERS_TIMEOUT = 300
 
-test('headers that arrive too slowly are a 408, byte by byte or not at all (T16)', async (t) => {
+test('a client whose headers arrive too slowly gets a 408, byte by byte or not at all (T16)', async (t) => {
   const origins: string[] = []
   for (const entry of [listen, secureListener(t)]) {
     const options = { ...entry.with, headersTimeout: HEADERS_TIMEOUT }
@@ -43,7 +43,7 @@ test('headers that arrive too slowly are a 408, byte by byte or not at all (T16)
   }
 })
 
-test('the drain delay is what was written, else 5 s in Kubernetes, else nothing', async (t) => {
+test('the drain delay is the configured one, else 5 s in Kubernetes, else 0', async (t) => {
   const delayOf = async (drainDelay?: unknown): Promise<number> => {
     const options = { address: '127.0.0.1:0', ...(drainDelay !== undefined && { drainDelay }) }
     const running = await serving(t, [{ use: 'listen/http', with: options }])

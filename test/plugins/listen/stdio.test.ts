@@ -7,7 +7,7 @@ import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextpr
 import { everything } from '#kit/everything.js'
 import { bridgeCommand } from './stdio/bridged.js'
 
-/** What a client gets from a server, and all messages in between. */
+/** The results of a client, and all messages between client and server. */
 async function seenBy(t: TestContext, transport: unknown): Promise<object> {
   const client = new Client(
     { name: 'test', version: '1' },
@@ -45,7 +45,7 @@ async function seenBy(t: TestContext, transport: unknown): Promise<object> {
     sampled: await call('trigger-sampling-request', { prompt: 'say', maxTokens: 5 }),
     elicited: await call('trigger-elicitation-request'),
     wrong: await call('no-such-tool').catch((error: Error) => error.message),
-    // The SDK's client drops what comes in one piece with the answer.
+    // The SDK's client drops messages that come in one piece with the answer.
     progress: progress[0],
     asked,
   }
@@ -53,7 +53,7 @@ async function seenBy(t: TestContext, transport: unknown): Promise<object> {
 }
 
 for (const transport of ['streamableHttp', 'sse'] as const) {
-  test(`the official client gets the same through the bridge as directly (${transport})`, {
+  test(`the official client gets the same results through the bridge as directly (${transport})`, {
     timeout: 60_000,
   }, async (t) => {
     const target = await everything(t, transport)

@@ -11,7 +11,7 @@ import { capturedLog, eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
 import { opened } from '#kit/listening.js'
 import { plugin, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 const callers = corp((token) => ({ subject: JSON.parse(`"${subjectIn(token)}"`) }))
 
@@ -51,7 +51,7 @@ async function logged(
   const running = await serving(t, list, { log })
   const { main = '', internal = '' } = running.addresses
   const ask = (target: string, headers: readonly string[] = ['Authorization: Bearer anna'], method = 'GET') =>
-    spoken(
+    sendRaw(
       main,
       [`${method} ${target} HTTP/1.1`, 'Host: a', 'Connection: close', ...headers, '', ''].join('\r\n'),
     )
@@ -59,7 +59,7 @@ async function logged(
   return { main, internal, running, lines, ask, access }
 }
 
-test('all: a line has the route, the caller and what was sent, and nothing else of the request', async (t) => {
+test('all: a line has the route, the caller and the size of the response, and nothing else of the request', async (t) => {
   const { ask, access, lines } = await logged(t, 'all')
   const mcp = ['Mcp-Method: tools/call', 'Mcp-Name: search']
   await ask('/small/7?token=secret', [
@@ -94,7 +94,7 @@ test('all: a line has the route, the caller and what was sent, and nothing else 
   assert.doesNotMatch(JSON.stringify(lines), /secret|small\/7/)
 })
 
-test('errors: what went well has no line, what did not has one, and a refusal has its own alone', async (t) => {
+test('errors: a request that succeeds has no line, one that fails has one, and a refused one has only its line `refused`', async (t) => {
   const { ask, access, lines } = await logged(t, 'errors')
   await ask('/small/7')
   assert.deepEqual(access(), [])
@@ -118,7 +118,7 @@ test('errors: what went well has no line, what did not has one, and a refusal ha
   assert.equal(lines.filter(({ status }) => status === 401).length, 1)
 })
 
-test('off: the line of a refusal says who asked, and for what', async (t) => {
+test('off: the line of a refusal names the caller and the call', async (t) => {
   const { ask, access } = await logged(t, undefined)
   const mcp = ['MCP-Protocol-Version: 2026-07-28', 'Mcp-Method: tools/call', 'Mcp-Name: search']
   await ask('/scoped', ['Authorization: Bearer long', ...mcp])
@@ -131,7 +131,7 @@ test('off: the line of a refusal says who asked, and for what', async (t) => {
 })
 
 for (const requests of [undefined, 'errors', 'all']) {
-  test(`accessLog ${requests ?? 'off'}: who has no token cannot fill a disk`, async (t) => {
+  test(`accessLog ${requests ?? 'off'}: callers without a token cannot fill a disk`, async (t) => {
     const { ask, lines } = await logged(t, requests)
     await ask('/small/7', [])
     const before = lines.length
@@ -142,17 +142,17 @@ for (const requests of [undefined, 'errors', 'all']) {
   })
 }
 
-test('a request counts its own bytes, on a connection that is used again and with several at once', async (t) => {
+test('a request counts its own bytes, on a reused connection and beside other requests', async (t) => {
   const { main, access } = await logged(t, 'all')
   const one = 'GET /small/7 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer anna\r\n'
-  await spoken(main, `${one}\r\n${one}\r\n${one}Connection: close\r\n\r\n`)
+  await sendRaw(main, `${one}\r\n${one}\r\n${one}Connection: close\r\n\r\n`)
   assert.deepEqual(
     access().map(({ bytes }) => bytes),
     [5, 5, 5],
   )
 })
 
-test('an event stream has its line at its end, a client that leaves is told, and an upgrade has 101', async (t) => {
+test('an event stream has its line at its end, the line of a client that disconnects says so, and an upgrade has 101', async (t) => {
   const { main, access } = await logged(t, 'all')
   const socket = dial(main)
   socket.write('GET /stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer anna\r\n\r\n')
@@ -171,7 +171,7 @@ test('an event stream has its line at its end, a client that leaves is told, and
   assert.deepEqual([left?.['status'], left?.['bytes'], left?.['aborted']], [499, 0, true])
 })
 
-test('the forwarder: bodies of any kind, and a WebSocket when it has ended', async (t) => {
+test('the forwarder: the log counts bodies of any kind, and a WebSocket when it has ended', async (t) => {
   const target = createServer((request, response) => {
     request.resume()
     if (request.url === '/large') response.end('x'.repeat(200_000))
@@ -204,7 +204,7 @@ test('the forwarder: bodies of any kind, and a WebSocket when it has ended', asy
   assert.ok(Number(upgraded?.['bytes']) >= 5)
 })
 
-test('what a client writes cannot make a line longer, or two of it', async (t) => {
+test('a client can neither lengthen a line nor split it', async (t) => {
   const { ask, access } = await logged(t, 'all')
   const version = 'MCP-Protocol-Version: 2026-07-28'
   await ask('/small/7', [
@@ -228,7 +228,7 @@ test('what a client writes cannot make a line longer, or two of it', async (t) =
   assert.equal(bad?.['mcpMethod'], 'Bearer ***')
 })
 
-test('for people too, a claim with line breaks and escapes is one line', async () => {
+test('in the log for people too, a claim with line breaks and escapes is one line', async () => {
   const { log, lines } = capturedLog({ pretty: true, level: 'info' })
   const subject = 'anna\n[10:00:00.000] INFO: request\u001b[2J\u009b31m\r\u202e'
   const app = await boot(

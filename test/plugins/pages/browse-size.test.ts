@@ -47,7 +47,7 @@ test('no document makes a page long to make, or much larger than it is itself', 
   }
 })
 
-test('a page has at most so many bytes for each of its document, whatever is in it', async (t) => {
+test('the size of a page is at most a multiple of the size of its document', async (t) => {
   const { replace, get } = await pages(t)
   const property = fc.asyncProperty(anyLargeDocument, async (document) => {
     await replace([document])
@@ -67,7 +67,7 @@ test('a page has the newest of very many versions, and says where all are', asyn
   assert.match(body, /of 3000; the <a href="[^"]+\/versions">JSON/)
 })
 
-test('a page says so where it leaves out a way to install, and has the others', async (t) => {
+test('a page that leaves out a way to install says so, and has the others', async (t) => {
   const { replace, get } = await pages(t)
   const { 'thousands of variables in a header': large } = hostileDocuments
   await replace([large ?? assert.fail()])

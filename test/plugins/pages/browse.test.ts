@@ -155,7 +155,7 @@ test('links stay inside a scope', async (t) => {
   assert.equal(metadata, '/.well-known/oauth-protected-resource/team')
 })
 
-test('a date that nobody knows is on no page', async (t) => {
+test('an unknown date is on no page', async (t) => {
   const updatedAt = '2025-03-01T12:00:00Z'
   const known = wrapped(server('a.example/known', '1.0.0'), { updatedAt })
   const app = await booted(t, withPages(fileRegistry(t, [server('a.example/one', '1.0.0'), known]).list))

@@ -79,7 +79,7 @@ test('the page of a server shows who published it, its status with the message, 
   assert.match(older, /<p class="hint"><bdi>take 2\.0\.0<\/bdi><\/p>/)
 })
 
-test('who published a version is shown however much happened since', async (t) => {
+test('the page shows the publisher of a version however many events followed', async (t) => {
   const { app, publications, refresh } = await withPages(t)
   await publications().publish(versionOf('1.0.0'), ann, limits)
   for (let change = 0; change < 60; change++)
@@ -115,7 +115,7 @@ test('a withdrawn version is a 404 that says so, why, and since when; so is a se
 function storeWith(history: Publications['history']) {
   const published = { server: server(name, '1.0.0'), _meta: {} }
   const publications: Publications = {
-    place: 'test',
+    location: 'test',
     read: async () => ({
       kind: 'whole',
       payloads: [Buffer.from(JSON.stringify({ servers: [published] }))],
@@ -160,7 +160,7 @@ test('a change of several versions is one line of the history, and so is a purge
   assert.match(body, /2 versions set to deleted by <bdi>ann/)
 })
 
-test('the history of a server of another source is not asked for', async (t) => {
+test('a page requests no history for a server of an unmanaged source', async (t) => {
   let asked = 0
   const store = storeWith(async () => {
     asked++
@@ -179,7 +179,7 @@ test('the history of a server of another source is not asked for', async (t) => 
   assert.equal(asked, 1)
 })
 
-test('whatever names and messages are, they are never markup', async (t) => {
+test('names and messages are never markup', async (t) => {
   let events: readonly PublicationEvent[] = []
   const { app } = await withPages(
     t,

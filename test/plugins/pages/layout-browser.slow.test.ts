@@ -72,7 +72,7 @@ test('no text of a document or a publisher makes a page wider than a phone', { s
     await fitsPhone(t, page, url)
 })
 
-test('neither do the pages of people who sign in', { skip }, async (t) => {
+test('no text makes the pages of signed-in people wider than a phone either', { skip }, async (t) => {
   const { origin } = await signInRegistry(t, { people: { name: LONG } })
   const { page } = await browsing(t, PHONE, () => false)
   for (const path of ['/', '/registry/default', `/registry/${LONG}`, '/sign-in/callback?error=x'])

@@ -249,7 +249,7 @@ async function capture({ issuer }: Registry, answer: URL, person: Person): Promi
   return response.text()
 }
 
-test('CL-34: what the issuer says of a failure is text on a page', async (t) => {
+test('CL-34: the error description of the issuer is text on a page', async (t) => {
   const registry = await signInRegistry(t)
   for (const [error, status] of [
     ['access_denied', 403],
@@ -270,7 +270,7 @@ test('CL-34: what the issuer says of a failure is text on a page', async (t) => 
   }
 })
 
-test('nobody is sent to another place after signing in', async (t) => {
+test('no sign-in ends at another host', async (t) => {
   const registry = await signInRegistry(t)
   const { origin } = registry
   for (const asked of ['//evil.example', 'https://evil.example/', '/\\evil.example', '/.//evil.example']) {
@@ -334,7 +334,7 @@ test('CL-05 CL-19 T16: an issuer that is away or silent is a page that says so',
   assert.match(JSON.stringify(lines), /nobody was signed in/)
 })
 
-test('made-up answers fill neither the log nor the issuer, nor keep people at other addresses out', async (t) => {
+test('forged callbacks fill neither the log nor the issuer, and block no people at other addresses', async (t) => {
   const registry = await signInRegistry(t)
   const { origin, issuer, lines } = registry
   const begin = async (index: number) => {

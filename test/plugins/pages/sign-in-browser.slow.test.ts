@@ -60,7 +60,9 @@ test('in a browser over https: sign in, back at the page, search, sign out', { s
   assert.deepEqual(faults, [])
 })
 
-test('who goes back in the browser after signing out sees nothing of the session', { skip }, async (t) => {
+test('a person who goes back in the browser after signing out sees nothing of the session', {
+  skip,
+}, async (t) => {
   const { origin } = await signInRegistry(t)
   const { page, context } = await opened(t, `${origin}/registry/default`, {})
   await signIn(page)

@@ -81,7 +81,7 @@ test('with a state store a sign-out holds at all replicas, and for as long as a 
   assert.ok(lasts > 30 * DAY - 5_000 && lasts < 31 * DAY, `${lasts} ms`)
 })
 
-test('no session opens anything while nobody can say whether it has ended', async (t) => {
+test('no session is accepted while the store cannot say whether it has ended', async (t) => {
   const shared = sharedState()
   const { status, signOut, lines, replica } = await signedOut(t, { plugins: [shared.entry] })
   const other = await replica()

@@ -57,7 +57,7 @@ test('a replica that is too late to renew a session leaves the cookie of the one
   assert.equal((await person.ask(page)).status, 200)
 })
 
-test('what was renewed or ended a moment ago is known after a reload', async (t) => {
+test('after a reload the gateway knows recent renewals and ended sessions', async (t) => {
   let lifetime = 4
   const people = { refreshes: true, lifetime: () => lifetime }
   const { origin, issuer, reload } = await signInRegistry(t, { people })
@@ -128,7 +128,7 @@ test('a session that cannot be renewed is over or waits, as the issuer says', as
   assert.match(JSON.stringify(lines), /could not be renewed/)
 })
 
-test('signing out holds, also while the session is renewed and for copies of its cookies', async (t) => {
+test('a sign-out holds, also during a renewal and for copies of the cookies', async (t) => {
   let lifetime = 4
   const people = { refreshes: true, lifetime: () => lifetime }
   const { origin, issuer } = await signInRegistry(t, { people })

@@ -156,7 +156,7 @@ test('a sign-in that was begun at one replica ends at another with the same key'
   assert.equal((await moved.ask(`${origin}/registry/default`)).status, 200)
 })
 
-test('what is open stays open to somebody whose token lacks a scope, and shows no more', async (t) => {
+test('public registries stay open to a person whose token lacks a scope, and no others', async (t) => {
   const { origin, issuer } = await signInRegistry(t, { oauth: { requiredScopes: ['write'] } })
   const seal = new Seal(new Secret(KEY), `${PAGES.clientId} ${issuer.url} ${origin}/sign-in/callback`)
   const until = Date.now() + 60_000
@@ -199,7 +199,7 @@ test('people who sign in for two pages at once come back to both', async (t) => 
   }
 })
 
-test('a token that the registry refuses is explained, and nobody goes round in circles', async (t) => {
+test('the page explains a refused token, and no person is sent to the issuer in circles', async (t) => {
   const { origin, lines } = await signInRegistry(t, { people: { audience: 'urn:example:another' } })
   const person = new Person()
   const { status, body, headers } = await person.signIn(`${origin}/registry/default`)
@@ -213,7 +213,7 @@ test('a token that the registry refuses is explained, and nobody goes round in c
   assert.match(JSON.stringify(lines), /claim:aud/)
 })
 
-test('what the token endpoint says of a refusal is in the log', async (t) => {
+test('the log has the error of the token endpoint', async (t) => {
   const { origin, lines } = await signInRegistry(t, { signIn: { clientSecret: 'another' } })
   const { status, body } = await new Person().signIn(`${origin}/registry/default`)
   assert.equal(status, 502)

@@ -41,7 +41,7 @@ const isAllowed = (
   kind: McpSubject['kind'] = 'tool',
 ): boolean => judge(compiled(of), question(name, identity, kind)).allowed
 
-test('an expression sees the caller, the call and what it names', () => {
+test('an expression sees the caller, the call and the name in it', () => {
   assert.ok(
     isAllowed({ allow: '"writers" in identity.claims.groups && glob(subject.name, "write_*")' }, 'write_x'),
   )
@@ -52,12 +52,12 @@ test('an expression sees the caller, the call and what it names', () => {
   assert.ok(!isAllowed({ allow: 'subject.kind == "prompt"' }, 'x'))
 })
 
-test('a deny wins, and alone it leaves the rest allowed', () => {
+test('a deny wins, and without `allow` every other call is allowed', () => {
   assert.ok(!isAllowed({ allow: 'true', deny: 'subject.name == "x"' }, 'x'))
   assert.ok(isAllowed({ deny: 'subject.name == "x"' }, 'y'))
 })
 
-test('what fails denies, as `allow` and as `deny`', () => {
+test('an expression that fails denies the call, as `allow` and as `deny`', () => {
   for (const claim of ['missing', 'constructor', '__proto__', 'toString']) {
     assert.ok(!isAllowed({ allow: `identity.claims.${claim} == "x"` }, 'x'))
     assert.ok(!isAllowed({ deny: `identity.claims.${claim} == "x"` }, 'x'))
@@ -65,7 +65,7 @@ test('what fails denies, as `allow` and as `deny`', () => {
   assert.ok(!isAllowed({ deny: 'identity.claims.level.contains("x")' }, 'x'))
 })
 
-test('nobody has empty texts, no scope and no claim', () => {
+test('without a caller, an expression sees empty texts, no scope and no claim', () => {
   const expressions = compiled({
     allow:
       'identity.subject == "" && identity.provider == "" && size(identity.scopes) == 0 && !has(identity.claims.groups)',
@@ -73,7 +73,7 @@ test('nobody has empty texts, no scope and no claim', () => {
   assert.ok(judge(expressions, question('x', undefined, 'tool')).allowed)
 })
 
-test('a faulty expression is refused, with the place of the fault', () => {
+test('a faulty expression is refused, with the position of the fault', () => {
   for (const [text, expected] of [
     ['subject.name ==', /at character 16/],
     ['nobody.name == "x"', /nobody.*at character 1$/],
@@ -99,7 +99,7 @@ test('a faulty expression is refused, with the place of the fault', () => {
   }
 })
 
-test('the slowest expression that is taken holds nobody up', () => {
+test('the slowest accepted expression delays no other request', () => {
   const list = `[${Array.from({ length: 400 }, (_, index) => `"${index}"`).join()}]`
   const long = Array.from({ length: 100 }, () => 'subject.name').join(' + ')
   for (const deny of [
@@ -107,7 +107,7 @@ test('the slowest expression that is taken holds nobody up', () => {
     `${list}.exists(x, (${long}).lowerAscii().contains(x + "b"))`,
     `${list}.map(x, ${long}) == ["ab"]`,
   ]) {
-    // Of processor time, and far from the seconds that an expression without bounds takes: machines are slow and busy.
+    // Processor time, since machines are slow and busy; an expression without bounds would take many seconds.
     const times = Array.from({ length: 3 }, () => {
       const before = process.cpuUsage()
       isAllowed({ deny }, 'a'.repeat(256))
@@ -168,7 +168,7 @@ test('a URI is judged without its query and its fragment too', () => {
   assert.ok(isAllowed(deny, 'file:///secret?a', person, 'tool'))
 })
 
-test('a user, a password or a dot after its host takes no URI out of a deny, and none into an allow', () => {
+test('a user, a password or a dot after its host moves no URI out of a deny or into an allow', () => {
   const deny = { deny: 'subject.name.startsWith("https://example.com/secret/")' }
   const users = { allow: 'subject.name.startsWith("https://me@example.com/")' }
   for (const authority of ['me@example.com', 'me:key@example.com', 'example.com.', 'me@example.com.:443']) {
@@ -182,7 +182,7 @@ test('a user, a password or a dot after its host takes no URI out of a deny, and
   assert.ok(!isAllowed(users, 'https://example.com/docs', person, 'resource'))
 })
 
-test('calls that name nothing pass, and other methods go by the expression', () => {
+test('methods that name nothing pass, and the expression decides on other methods', () => {
   const expressions = compiled({ allow: 'call.method == "custom/run"' })
   const asked = (method: string): boolean =>
     judge(expressions, {
@@ -197,7 +197,7 @@ test('calls that name nothing pass, and other methods go by the expression', () 
   assert.ok(!asked('custom/other'))
 })
 
-test('what is listed is what is allowed', () => {
+test('lists show exactly the allowed names', () => {
   const texts = [
     'subject.name.startsWith("a")',
     'subject.name.contains("b") && "writers" in identity.claims.groups',

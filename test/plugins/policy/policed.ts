@@ -20,9 +20,9 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  /** That of JSON-RPC, if the body is an error. */
+  /** The code of JSON-RPC, if the body is an error. */
   readonly code: unknown
-  /** The gateway's own. */
+  /** The gateway's own error code. */
   readonly error: unknown
 }
 
@@ -30,7 +30,7 @@ type Respond = (request: IncomingMessage, response: ServerResponse, body: string
 
 const respondNothing: Respond = (_request, response) => void response.writeHead(202).end()
 
-/** The proxy with these rules for everybody, before a target that records whatever reaches it. */
+/** The proxy with these rules for all callers, before a target that records every request. */
 export async function policed(t: TestContext, rules: readonly Rule[], respond: Respond = respondNothing) {
   const reached: Reached[] = []
   const target = await listening(t, (incoming, response) => {
@@ -53,7 +53,7 @@ export const JSON_HEADERS = {
   accept: 'application/json, text/event-stream',
 }
 
-/** Sends a request as it stands: nothing is added or corrected but its length. */
+/** Sends a request unchanged, with its length added. */
 export function asked(
   url: string,
   body: string | Uint8Array = '',

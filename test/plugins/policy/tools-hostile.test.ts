@@ -8,7 +8,7 @@ import { type Answer, asked, call, JSON_HEADERS, named, policed } from './police
 const ALLOWED = JSON.stringify(call('add'))
 const DENIED = JSON.stringify(call('delete'))
 
-/** A denial says that it is one: a client that heard of a missing tool would look for another server. */
+/** The response names the denial: after an error about a missing tool, a client would look for another server. */
 function assertDenied({ status, code, error, body }: Answer, what: string): void {
   assert.equal(status, 403, what)
   assert.equal(error, 'policy_denied', what)
@@ -18,7 +18,7 @@ function assertDenied({ status, code, error, body }: Answer, what: string): void
 
 const wellFormed = (text: string): boolean => text.isWellFormed()
 
-test('what is not one JSON text in UTF-8 is refused, whatever it would call', async (t) => {
+test('a body that is not one JSON text in UTF-8 is refused, also when it would call an allowed tool', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add'] }])
   const bodies: Readonly<Record<string, string | Uint8Array>> = {
     nothing: '',
@@ -73,7 +73,7 @@ test('a body of another content type or coding is refused', async (t) => {
   assert.equal(reached.length, 0)
 })
 
-test('T13: members that come twice, or differ by case or escapes alone, are refused', async (t) => {
+test('T13: a body with members that occur twice, or differ by case or escapes alone, is refused', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add'] }])
   const bodies = [
     '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"delete"}}',
@@ -93,7 +93,7 @@ test('T13: members that come twice, or differ by case or escapes alone, are refu
   assert.equal(reached.length, 0)
 })
 
-test('a batch is judged item by item, and none of it goes on when one is denied', async (t) => {
+test('a batch is judged item by item, and none of it reaches the target when one item is denied', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add'] }])
   const batches = [
     [call('add'), call('delete', 2)],
@@ -141,7 +141,7 @@ test('names that differ by case, Unicode form, space, NUL or newline are other n
   assert.equal(reached[0]?.body, escaped)
 })
 
-test('any name but those that are allowed is denied, and any of those reaches the target to the byte', async (t) => {
+test('every name that is not allowed is denied, and every allowed name reaches the target byte for byte', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add', 'read_*'] }, { deny: ['read_secret'] }])
   const name = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -178,7 +178,7 @@ const newer = (more: Readonly<Record<string, string | readonly string[]>>) => ({
 })
 const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString('base64')}?=`
 
-test('2026-07-28: headers that say something else than the body are refused, in every direction', async (t) => {
+test('2026-07-28: a request whose headers and body differ is refused, in every direction', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add', 'café'] }])
   const METHOD = { 'mcp-method': 'tools/call' }
   const cases: readonly (readonly [string, ReturnType<typeof newer>])[] = [
@@ -216,7 +216,7 @@ test('2026-07-28: headers that say something else than the body are refused, in 
   assert.equal(reached.length, 3)
 })
 
-test('headers are believed for no older version, and for none that there is not', async (t) => {
+test('the headers of an older version, or of one that does not exist, do not count', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add'] }])
   for (const version of ['2025-11-25', '2025-06-18', '2024-11-05', 'tomorrow', undefined]) {
     const headers = {
@@ -248,7 +248,7 @@ test('T16: a body beyond the limit is refused, with its length and without', asy
   assert.equal(reached.length, 0)
 })
 
-test('notifications, responses and what begins a session pass, and unknown methods follow the default of the rules', async (t) => {
+test('notifications, responses and the begin of a session pass, and unknown methods follow the default of the rules', async (t) => {
   const allowing = await policed(t, [{ allow: ['add'] }])
   const denying = await policed(t, [{ deny: ['delete'] }])
   const passing = [
@@ -278,7 +278,7 @@ test('a notification that calls a tool is judged like a request', async (t) => {
   assert.equal(reached.length, 0)
 })
 
-test('whatever no policy can judge is refused: other methods, bodies where none belong, upgrades', async (t) => {
+test('requests that no policy can judge are refused: other methods, unexpected bodies, upgrades', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add'] }])
   for (const method of ['PUT', 'PATCH', 'PROPFIND']) {
     assert.equal((await asked(url, ALLOWED, JSON_HEADERS, method)).status, 403, method)
@@ -335,7 +335,7 @@ test('T17: a denied resource is denied in every spelling, to readers, subscriber
   assert.equal((await asked(url, JSON.stringify(read))).status, 202)
 })
 
-test('T17: a resource is allowed in no spelling that leads elsewhere', async (t) => {
+test('T17: an allowed resource is allowed in no spelling that names another resource', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['resource:file:///public/*'] }])
   for (const uri of [
     ...URIS,
@@ -357,7 +357,7 @@ const LIST = JSON.stringify({
   result: { tools: [{ name: 'add' }, { name: 'delete' }] },
 })
 
-test('a list is filtered on a resumed stream too, whatever other events come with it', async (t) => {
+test('a list on a resumed stream is filtered too, between any other events', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add'] }], (_request, response) => {
     response.setHeader('content-type', 'text/event-stream')
     response.end(
@@ -375,7 +375,7 @@ test('a list is filtered on a resumed stream too, whatever other events come wit
   assert.match(body, /"method":"x"/)
 })
 
-test('no answer in a coding is asked for, and one that comes all the same is not passed on', async (t) => {
+test('the gateway requests no content coding for a filtered list, and passes on no response that has one', async (t) => {
   const { url, reached } = await policed(t, [{ allow: ['add'] }], (_request, response) => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
     response.writeHead(200, headers).end(gzipSync(LIST))

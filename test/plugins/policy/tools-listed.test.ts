@@ -33,7 +33,7 @@ const LISTS = {
 type Kind = keyof typeof LISTS
 const KINDS = ['tool', 'prompt', 'resource'] as const
 
-/** A target that lists these names of each kind, two on a page, and lets everything be used. */
+/** A target that lists these names of each kind, two on a page, and accepts every call. */
 function target(t: TestContext, state: { names: readonly string[]; form: Form }): Promise<string> {
   return listening(t, (incoming: IncomingMessage, response) => {
     void text(incoming).then((body) => {
@@ -106,7 +106,7 @@ const form: fc.Arbitrary<Form> = fc.record({
   piece: fc.integer({ min: 1, max: 60 }),
 })
 const PLAIN: Form = { era: '2025-11-25', stream: false, lineEnd: '\n', piece: 1 }
-// Of few letters, so that rules and names meet.
+// Few letters, so that rules match some of the names.
 const word = fc.string({
   unit: fc.constantFrom('a', 'b', 'A', '_', 'é', '"', '/', ' '),
   minLength: 1,
@@ -130,7 +130,7 @@ const rule = fc.oneof(
 const defined = (value: object): object =>
   Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined))
 
-test('whatever the rules, the names and the protocol, what is listed can be used or lacks only a scope, and nothing else', async (t) => {
+test('for any rules, names and protocol, lists show exactly the names that the caller may use or lacks only a scope for', async (t) => {
   const issuer = await issuing(t)
   const token = await issuer.jwt({ groups: ['writers'], scope: 'have' })
   const state: { names: readonly string[]; form: Form } = {

@@ -38,7 +38,7 @@ async function policed(t: TestContext) {
   return { url: `${addresses.main}/mcp`, reached }
 }
 
-/** What a client of one era can do. */
+/** The operations of a client of one era. */
 interface Asking {
   list(method: string): Promise<readonly string[]>
   /** The text of the result. */
@@ -96,7 +96,7 @@ function namesIn(result: object): readonly string[] {
 const eras = { '2025-11-25': ofSessions, [STATELESS]: async (_t: TestContext, url: string) => stateless(url) }
 
 for (const [era, connected] of Object.entries(eras)) {
-  test(`${era}: of the official server a client sees what it may use, uses it, and is denied the rest`, async (t) => {
+  test(`${era}: a client sees the tools of the official server that it may use, uses them, and is denied the rest`, async (t) => {
     const { url, reached } = await policed(t)
     const { list, ask } = await connected(t, url)
 
@@ -137,7 +137,7 @@ for (const [era, connected] of Object.entries(eras)) {
   })
 }
 
-test('2025-11-25: a subscription to what is denied is denied, and one to what is allowed is not', async (t) => {
+test('2025-11-25: a subscription to a denied resource is denied, and one to an allowed resource is not', async (t) => {
   const { url } = await policed(t)
   const { ask } = await ofSessions(t, url)
   await ask('resources/subscribe', { uri: 'test://static-text' })

@@ -14,11 +14,13 @@ import { Person } from '#kit/person.js'
 const AUDIENCE = 'urn:example:tools'
 const REDIRECT = 'http://127.0.0.1:9/callback'
 
-/** What an application keeps for the official client: it sends a person to the issuer, and comes back with a code. */
+/**
+ * The OAuth provider of an application for the official client: it sends the user to the issuer, and returns a code.
+ */
 class Application implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT
   readonly clientMetadata = { redirect_uris: [REDIRECT] }
-  /** The scopes that were asked for, in order. */
+  /** The scopes that were requested, in order. */
   readonly asked: (string | null)[] = []
   private saved: OAuthTokens | undefined
   private verifier = ''
@@ -39,7 +41,7 @@ class Application implements OAuthClientProvider {
     this.code = new URL(back).searchParams.get('code') ?? ''
   }
 
-  /** Does it, and once more after the person has signed in. */
+  /** Runs the operation, and once more after the user has signed in. */
   async signingIn<T>(work: () => Promise<T>, transport: () => StreamableHTTPClientTransport): Promise<T> {
     try {
       return await work()
@@ -80,7 +82,7 @@ async function guarded(t: TestContext) {
   return { target, url: `${addresses.main}/mcp` }
 }
 
-test('RS-29: the official client hears of all scopes of a tool, gets a token with them, and calls it', async (t) => {
+test('RS-29: the official client gets a challenge with all scopes of a tool, gets a token with them, and calls the tool', async (t) => {
   const { url, target } = await guarded(t)
   const application = new Application()
   let transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: application })
@@ -110,7 +112,7 @@ test('RS-29: the official client hears of all scopes of a tool, gets a token wit
   assert.equal(target.asked.slice(before).filter(({ method }) => method === 'POST').length, 1)
 })
 
-test('RS-29, RS-03: a missing scope is one challenge with all scopes and where the metadata are, and nobody is sent for what would not help', async (t) => {
+test('RS-29, RS-03: a missing scope causes one challenge with all scopes and the metadata URL, and never with scopes that would not help', async (t) => {
   const { url, target } = await guarded(t)
   const application = new Application()
   const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: application })

@@ -74,7 +74,7 @@ function rulesOfThePage(): unknown {
   return parse(sample.text).plugins[0].with
 }
 
-test('the rules in the page do what it says of them', async (t) => {
+test('the rules in the README work as it says', async (t) => {
   const ask = await asking(t, [{ use: 'policy/tools', with: rulesOfThePage() }])
   const writer = person({ groups: ['writers'] })
 
@@ -90,7 +90,7 @@ test('the rules in the page do what it says of them', async (t) => {
   assert.equal(shown, true)
 })
 
-test('it explains rule by rule which decides, and what would have to change', async (t) => {
+test('the policy explains each rule, the one that decides, and the claims and scopes that the caller lacks', async (t) => {
   const ask = await asking(t, [
     {
       use: 'policy/tools',
@@ -115,7 +115,11 @@ test('it explains rule by rule which decides, and what would have to change', as
   )
   assert.match(findings[1]?.detail ?? '', /groups.*scopes t$/)
   assert.match(findings[2]?.detail ?? '', /rules\[2\]/)
-  assert.deepEqual((await ask('b')).findings.at(-1), { about: 'rules', holds: true, detail: 'it is allowed' })
+  assert.deepEqual((await ask('b')).findings.at(-1), {
+    about: 'rules',
+    holds: true,
+    detail: 'the call is allowed',
+  })
   const other = (await ask('ab')).findings
   assert.match(other[0]?.detail ?? '', /only with .*groups/)
   assert.ok(
@@ -124,7 +128,7 @@ test('it explains rule by rule which decides, and what would have to change', as
   )
 })
 
-test('where nobody is asked for a token, nobody is sent for scopes', async (t) => {
+test('in anonymous mode no response requests more scopes', async (t) => {
   const rules = [{ allow: ['a'], scopes: ['s'] }]
   const ask = await asking(t, [{ use: 'auth/anonymous' }, { use: 'policy/tools', with: { rules } }])
   const anonymous = { provider: 'anonymous', subject: 'anonymous', claims: {} }
@@ -137,7 +141,7 @@ test('where nobody is asked for a token, nobody is sent for scopes', async (t) =
   assert.deepEqual(others.judgement.scopes, ['s'])
 })
 
-test('a list with a rule that says nothing does not start', async (t) => {
+test('a list with an empty rule does not start', async (t) => {
   for (const rules of [[], [{ allow: undefined }], [{ deny: ['a'], scopes: ['s'] }]])
     await assert.rejects(booted(t, [{ use: 'policy/tools', with: { rules } }]), ConfigError)
   await assert.rejects(booted(t, [{ use: 'policy/cel', with: { allow: 'subject.name ==' } }]), ConfigError)

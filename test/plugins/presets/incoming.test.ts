@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ConfigError, type Entry, isScope } from 'sallyport'
 import { pathText } from 'sallyport/embed'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
-import { booted, closedRoute, issuing } from 'sallyport/testing'
+import { booted, issuing, protectedRoute } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { plugin } from '#kit/plugin.js'
@@ -51,22 +51,22 @@ test('providers stand in the written order, each with a plugin of its type', () 
   assert.deepEqual(entries[3]?.with, { name: 'own', key: 1 })
 })
 
-test('mode anonymous asks nobody, and has no metadata', async (t) => {
+test('mode anonymous authenticates no caller, and has no metadata', async (t) => {
   const entries = incomingEntries(authSection.parse({ mode: 'anonymous', oauth }))
   assert.deepEqual(usesOf(entries), ['auth/anonymous', 'auth/public-paths'])
-  const app = await booted(t, [...entries, { use: closedRoute }])
+  const app = await booted(t, [...entries, { use: protectedRoute }])
   assert.equal((await app.inject('/closed')).statusCode, 200)
   const metadata = await app.inject('/.well-known/oauth-protected-resource')
   assert.deepEqual([metadata.statusCode, metadata.json().error], [404, 'not_found'])
 })
 
-test('mode oauth without providers, from whoever skips the schema, lets nobody in', async (t) => {
+test('mode oauth without providers, in settings that skip the schema, accepts no caller', async (t) => {
   const entries = incomingEntries({ mode: 'oauth', publicPaths: [] })
-  const app = await booted(t, [...entries, { use: closedRoute }])
+  const app = await booted(t, [...entries, { use: protectedRoute }])
   assert.equal((await app.inject('/closed')).statusCode, 401)
 })
 
-test('`publicPaths` of both places hold beside the ones that are always public', async (t) => {
+test('both keys `publicPaths` add to the paths that are always public', async (t) => {
   const issuer = await issuing(t)
   const auth = authSection.parse({
     publicPaths: ['/a'],
@@ -85,7 +85,7 @@ test('`publicPaths` of both places hold beside the ones that are always public',
   assert.deepEqual(statuses, [200, 200, 401, 200, 404])
 })
 
-test('a wrong option of a provider is told at the place in the file where it stands', async (t) => {
+test('a wrong option of a provider is reported at its place in the file', async (t) => {
   const auth = authSection.parse({
     oauth: {
       resourceUrl: 'not a url',
@@ -100,14 +100,14 @@ test('a wrong option of a provider is told at the place in the file where it sta
   for (const place of wrong) assert.ok(places.has(place), place)
 })
 
-test('`unavailableStatus: 503` answers so when no provider that could decide was reachable, and 401 otherwise', async (t) => {
+test('`unavailableStatus: 503` applies when no provider that could decide was reachable; other failures are 401', async (t) => {
   const issuer = await issuing(t)
   const dead = { name: 'dead', issuerUrl: await closedPort(), audience: 'registry', allowPrivateIP: true }
   for (const unavailableStatus of [401, 503] as const) {
     const auth = authSection.parse({
       oauth: { ...oauth, unavailableStatus, providers: [issuer.provider, dead] },
     })
-    const app = await booted(t, [...incomingEntries(auth), { use: closedRoute }])
+    const app = await booted(t, [...incomingEntries(auth), { use: protectedRoute }])
     const ask = async (token: string) =>
       app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })
     const undecided = await ask(await issuer.jwt({ iss: dead.issuerUrl }))
@@ -132,7 +132,7 @@ test('the entries can be printed: they are data and nothing else', () => {
   assert.equal(pathText(entries[1]?.origin?.[''] ?? []), 'auth.oauth.providers[0]')
 })
 
-test('a kind of provider that nobody here knows is a plugin, and gets every field that was written', async (t) => {
+test('an unknown type of provider is a plugin name, and the plugin gets every field', async (t) => {
   const own = `
     import { Authenticator, definePlugin } from 'sallyport'
     export default definePlugin({
@@ -148,7 +148,7 @@ test('a kind of provider that nobody here knows is a plugin, and gets every fiel
   const root = folder(t, { 'own.js': own, 'package.json': '{"type":"module"}' })
   const providers = [{ name: 'door', type: './own.js', password: 'melon' }]
   const entries = incomingEntries(authSection.parse({ oauth: { ...oauth, providers } }))
-  const app = await booted(t, [...entries, { use: closedRoute }], { folder: root })
+  const app = await booted(t, [...entries, { use: protectedRoute }], { folder: root })
   const ask = async (token: string) =>
     (await app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })).statusCode
   assert.deepEqual([await ask('melon'), await ask('lemon')], [200, 401])

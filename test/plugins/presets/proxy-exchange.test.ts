@@ -126,7 +126,7 @@ async function started(
   return { issuer, endpoint, behind, gateway, main: await gateway.ready() }
 }
 
-test('the program exchanges what its callers bring, and tells nobody of it (T8, T10)', async (t) => {
+test('the proxy exchanges its callers’ tokens, and shows them in no log or response (T8, T10)', async (t) => {
   const { issuer, endpoint, behind, gateway, main } = await started(
     t,
     granting({ access_token: 'canary-of-the-target' }),
@@ -161,7 +161,7 @@ test('the program exchanges what its callers bring, and tells nobody of it (T8, 
     assert.ok(!told.includes(secret))
 })
 
-test('a subject that is refused is a 401 with the way to a better one', async (t) => {
+test('a refused subject token is a 401 with a challenge for a better one', async (t) => {
   const { issuer, behind, main } = await started(
     t,
     refusing(400, { error: 'invalid_grant', error_description: 'canary' }),
@@ -178,7 +178,7 @@ test('a subject that is refused is a 401 with the way to a better one', async (t
   assert.equal(behind.seen.length, 0)
 })
 
-test('mistakes are told by their flags, and end the start with 2', async (t) => {
+test('mistakes are reported by their flags, and end the start with 2', async (t) => {
   const home = folder(t, {})
   const flags = ['proxy', 'example', '--target-uri', 'https://target.example', '--token-exchange-url']
   const alone = program(t, [

@@ -31,7 +31,7 @@ const URLS = {
   remoteAuthTokenUrl: 'https://idp.example/token',
 }
 
-test('a login is in the list when a flag asks for one, and else nothing of it', () => {
+test('the list has a login only when a flag requires one', () => {
   assert.deepEqual(uses({}), [])
   assert.deepEqual(uses({ remoteAuth: true }), byItself)
   assert.deepEqual(uses({ remoteAuthIssuer: 'https://idp.example' }), byItself)
@@ -49,7 +49,7 @@ test('a login is in the list when a flag asks for one, and else nothing of it', 
   ])
 })
 
-test('what a flag says is what the login is told', () => {
+test('the login gets the values of its flags', () => {
   const told = (written: Written) => entries(written).at(-1)?.with
   assert.deepEqual(told({ remoteAuth: true }), {
     target: TARGET,
@@ -87,7 +87,7 @@ test('what a flag says is what the login is told', () => {
   })
 })
 
-test('a secret’s value goes before its file, and both belong to the named issuer', () => {
+test('the value of a secret wins over its file, and both belong to the named issuer', () => {
   const registrar = entries({
     remoteAuthClientId: 'mine',
     remoteAuthClientSecret: 'secret',
@@ -166,7 +166,7 @@ for (const [written, setting, flag] of wrong) {
   })
 }
 
-test('all that belongs together passes', async () => {
+test('settings that belong together are accepted', async () => {
   const right: readonly Written[] = [
     {
       ...client,

@@ -9,7 +9,7 @@ import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 import { authority } from '#kit/tls.js'
 
 test('a proxy and a registry with TLS: discovery, hosts and origins of loopback are https, the internal port is not', async (t) => {
@@ -69,5 +69,5 @@ test('a proxy and a registry with TLS: discovery, hosts and origins of loopback 
   const { addresses } = await serving(t, list, { folder: join(place) })
   const { host: own } = new URL(addresses.main ?? '')
   const path = '/registry/default/v0.1/servers'
-  assert.equal((await asked(addresses.main ?? '', `GET ${path}`, [`Host: ${own}`], { ca })).status, 200)
+  assert.equal((await requestRaw(addresses.main ?? '', `GET ${path}`, [`Host: ${own}`], { ca })).status, 200)
 })

@@ -73,7 +73,7 @@ async function proxying(t: TestContext, written: Written) {
 
 const echoed = ({ body }: Answer): Record<string, string> => JSON.parse(body)
 
-test('what two flags make wrong together is told at once, by the flag that is to change', async () => {
+test('mistakes that two flags make together are all reported, at the flag to change', async () => {
   assert.deepEqual(await complaints({}), [])
   assert.deepEqual(await complaints({ targetUri: 'http://a/b#c' }), ['targetUri'])
   assert.deepEqual(await complaints({ targetUri: 'http://me:secret@a/b' }), ['targetUri'])
@@ -97,7 +97,7 @@ test('what two flags make wrong together is told at once, by the flag that is to
   ])
 })
 
-test('outgoing credentials are not lent to a network that nobody guards (T9)', async () => {
+test('outgoing credentials are refused on a network without authentication (T9)', async () => {
   const lenders: Written[] = [
     { remoteAuthBearerToken: 'token' },
     { remoteAuthBearerTokenFile: 'file' },
@@ -118,7 +118,7 @@ test('outgoing credentials are not lent to a network that nobody guards (T9)', a
   assert.deepEqual(await complaints({ host: '0.0.0.0' }), [])
 })
 
-test('a rebound name or a foreign page gets nothing on a loopback host, on any route (T7, RS-32)', async (t) => {
+test('a rebound name or a foreign page gets no response on a loopback host, on any route (T7, RS-32)', async (t) => {
   const target = await echoing(t)
   const issuer = await issuing(t)
   const { main } = await proxying(t, {
@@ -175,7 +175,7 @@ test('a rebound name or a foreign page gets nothing on a loopback host, on any r
   }
 })
 
-test('the host that an absolute request target names is judged too, and so is a second Host (T13)', async (t) => {
+test('the guard checks the host of an absolute request target too, and a second Host (T13)', async (t) => {
   const target = await echoing(t)
   const { main } = await proxying(t, { targetUri: target.url })
   const { host } = new URL(main)
@@ -191,7 +191,7 @@ test('the host that an absolute request target names is judged too, and so is a 
   assert.equal(await line(`GET http://${host}/mcp`, `Host: ${host}\r\n`), '200')
 })
 
-test('allowed origins replace those of loopback, and a page of theirs can read what it needs (RS-34)', async (t) => {
+test('allowed origins replace those of loopback, and their pages can read the needed headers (RS-34)', async (t) => {
   const target = await echoing(t)
   const issuer = await issuing(t)
   const page = 'https://app.example.com'
@@ -231,7 +231,7 @@ test('allowed origins replace those of loopback, and a page of theirs can read w
   assert.equal((await asking(main, { headers: { origin: `http://localhost:${port}` } })).status, 403)
 })
 
-test('a host that is not loopback and names no origins says so, and hands no page an answer', async (t) => {
+test('a host that is not loopback and names no origins logs that, and gives no page a response', async (t) => {
   const target = await echoing(t)
   const { main, lines } = await proxying(t, { targetUri: target.url, host: '0.0.0.0' })
   const answer = await asking(main.replace('0.0.0.0', '127.0.0.1'), {
@@ -243,7 +243,7 @@ test('a host that is not loopback and names no origins says so, and hands no pag
   assert.ok(lines.some(({ level, plugin }) => level === 'warn' && plugin === 'guard/origin'))
 })
 
-test('after incoming validation nothing of the caller goes on that opens a door (T8, RS-33)', async (t) => {
+test('after incoming validation the target gets no credential of the caller (T8, RS-33)', async (t) => {
   const target = await echoing(t)
   const issuer = await issuing(t)
   const checked: Written = {
@@ -288,7 +288,7 @@ test('after incoming validation nothing of the caller goes on that opens a door 
   assert.match(behind['forwarded'] ?? '', /^for=203\.0\.113\.9;host="127\.0\.0\.1:\d+";proto=http$/)
 })
 
-test('with nobody checked here, the caller speaks for itself unless a credential does (CL-24)', async (t) => {
+test('without incoming validation the caller’s credentials reach the target, unless the proxy adds its own (CL-24)', async (t) => {
   const target = await echoing(t)
   const headers = { authorization: 'Bearer theirs', cookie: 'a=b' }
 
@@ -300,7 +300,7 @@ test('with nobody checked here, the caller speaks for itself unless a credential
   assert.equal(echoed(await asking(lending.main, { headers }))['authorization'], 'Bearer mine')
 })
 
-test('strangers are shown where to get a token; without a check the target shows its own (RS-03)', async (t) => {
+test('an unauthenticated caller sees where to get a token; without validation the target shows its own (RS-03)', async (t) => {
   const target = await echoing(t)
   const issuer = await issuing(t)
   const { main } = await proxying(t, {
@@ -324,7 +324,7 @@ test('strangers are shown where to get a token; without a check the target shows
   assert.equal(echoed(await asking(open.main, { path }))['url'], `/mcp${path}`)
 })
 
-test('claims of the caller reach the target, and never what a caller wrote of itself', async (t) => {
+test('verified claims of the caller reach the target, and never headers by which a caller forges them', async (t) => {
   const target = await echoing(t)
   const issuer = await issuing(t)
   const { main } = await proxying(t, {
@@ -361,7 +361,7 @@ test('claims of the caller reach the target, and never what a caller wrote of it
   )
 })
 
-test('a prefix that a proxy in front removes is what the resource URL has before the path of the target', () => {
+test('the resource URL may have a prefix, which a proxy in front removes, before the path of the target', () => {
   for (const [resourceUrl, targetUri, prefix] of [
     ['https://a.example/corp/notes/mcp', 'http://127.0.0.1:9/mcp', '/corp/notes'],
     ['https://a.example/notes/mcp/', 'http://127.0.0.1:9/mcp', '/notes'],
@@ -380,7 +380,7 @@ test('a prefix that a proxy in front removes is what the resource URL has before
   }
 })
 
-test('HTTP/2 is spoken to an https target alone, with the options of HTTP/1.1', async () => {
+test('the proxy speaks HTTP/2 only to an https target, with the options of HTTP/1.1', async () => {
   const written = { targetUri: 'https://mcp.test/mcp', targetTimeout: 5_000, targetCaCert: 'ca.pem' }
   const forwarderOf = (more: Written) => proxy(settingsOf({ ...written, ...more })).at(-1)
   const { use: _, ...plain } = { use: '', ...forwarderOf({}) }

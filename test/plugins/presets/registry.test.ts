@@ -27,7 +27,7 @@ function complaints(settings: unknown): string[] {
   return (error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)
 }
 
-test('mode oauth, which is the default, needs providers, and says what to write', () => {
+test('mode oauth, the default, needs providers, and the error shows what to write', () => {
   for (const settings of [{}, { auth: {} }, { auth: { mode: 'oauth' } }]) {
     const [first = '', ...others] = complaints(settings)
     assert.match(first, /^auth\.oauth: .*resourceUrl.*providers.*issuerUrl/)
@@ -48,7 +48,7 @@ test('anonymous starts with the defaults, an empty registry and a warning', asyn
   assert.equal(response.headers['cache-control'], 'public, max-age=30')
 })
 
-test('every mistake is told, at its place', () => {
+test('every mistake is reported at its place', () => {
   const source = { name: 'one', file: { path: './x.json' } }
   const wrong: [object, RegExp][] = [
     [{ sources: [source, source] }, /^sources\.1\.name: /],
@@ -132,7 +132,7 @@ test('the state is in files, or where the settings say', () => {
     assert.deepEqual(storesOf(settings), [...(store === undefined ? [] : [store]), served])
 })
 
-test('a wrong option of the store is told at its place in the file', async (t) => {
+test('a wrong option of the store is reported at its place in the file', async (t) => {
   for (const [settings, place] of [
     [{ store: { sqlite: { directry: './x' } } }, 'store.sqlite.directry'],
     [{ stateDirectory: '' }, 'stateDirectory'],
@@ -143,7 +143,7 @@ test('a wrong option of the store is told at its place in the file', async (t) =
   }
 })
 
-test('further plugins stand where they want to', () => {
+test('further plugins get their requested positions in the list', () => {
   const plugins = [
     { use: './a.js', before: 'registry/api' },
     { use: './b.js', id: 'b', after: 'registry/api' },
@@ -155,7 +155,7 @@ test('further plugins stand where they want to', () => {
   assert.deepEqual(names.slice(from), ['./a.js', 'registry/api', 'b', './c.js', 'pages/browse', './d.js'])
 })
 
-test('a wrong option of a source is told at its place in the file', async (t) => {
+test('a wrong option of a source is reported at its place in the file', async (t) => {
   const sources = [
     { name: 'own', file: { paht: './x.json' } },
     { name: 'far', http: { url: 'ftp://x' } },
@@ -196,7 +196,7 @@ test('the example runs as it stands', async (t) => {
   }
 })
 
-test('oauth: the API and the pages need a token, but for what is public', async (t) => {
+test('oauth: the API and the pages need a token, except public paths', async (t) => {
   const issuer = await issuing(t)
   const auth = {
     publicPaths: ['/registry/open'],
@@ -278,7 +278,7 @@ test('RS-32 T7: on loopback a foreign host and a foreign origin are refused, unl
   }
 })
 
-test('what a listed origin is told is not kept for another', async (t) => {
+test('no cache reuses the response for one listed origin for another', async (t) => {
   const origin = 'https://ui.example.com'
   const settings = { ...anonymous, allowedOrigins: [origin], allowedHosts: ['localhost:80'] }
   const app = await booted(t, registry(RegistrySettings.parse(settings)))
@@ -308,7 +308,7 @@ async function signInProblems(oauth: object, mode = 'oauth'): Promise<readonly s
   }
 }
 
-test('people sign in at the first provider, or at the one that is named', async (t) => {
+test('people sign in at the first provider, or at the named one', async (t) => {
   const other = { ...oidc, name: 'other', issuerUrl: 'https://other.example.com', allowPrivateIP: true }
   const signIn = { clientId: 'pages', clientSecret: 'the-secret-of-pages', provider: 'other' }
   const oauth = { resourceUrl: 'https://registry.example.com', providers: [oidc, other] }
@@ -379,7 +379,7 @@ test('the drain delay of a registry is that of its port', () => {
   })
 })
 
-test('a database whose URL is none ends the start, and its password is nowhere', async (t) => {
+test('an invalid database URL ends the start, and no message shows its password', async (t) => {
   const at = async (url: string) => {
     const home = folder(t, {
       'registry.json': JSON.stringify({
@@ -402,7 +402,7 @@ test('a database whose URL is none ends the start, and its password is nowhere',
   }
 })
 
-test('processes that share a database or a directory, and the key of the cookies, share who has signed out', () => {
+test('processes that share a database or a directory, and the key of the cookies, share ended sessions', () => {
   const signIn = { clientId: 'pages', scopes: ['openid'], cookieKeyFile: './cookie.key' }
   const providers = [{ name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'registry' }]
   const settings = (own: object, store: object) => ({

@@ -52,7 +52,7 @@ const open = '--allow-unauthenticated'
 const ssh = ['--tunnel-provider', 'ssh', '--tunnel-ssh-destination', 'me@host.example']
 const command = ['--tunnel-provider', 'command', '--tunnel-command', 'client {url}']
 
-test('a tunnel without a check of who comes in is refused, on loopback too', async () => {
+test('a tunnel without authentication of callers is refused, on loopback too', async () => {
   assert.deepEqual(await refused(ssh), ['--oidc-issuer'])
   assert.deepEqual(await refused([...ssh, open]), [])
   assert.deepEqual(await refused([...ssh, '--oidc-issuer=https://idp.example/', '--oidc-audience=mcp']), [])
@@ -101,7 +101,7 @@ test('the public URL of ssh is https, and needed where the server does not liste
   ])
 })
 
-test('a command is split into words by a plain rule, and has to know where the proxy is', async () => {
+test('a command is split into words by a plain rule, and must name the address of the proxy', async () => {
   const at = (text: string, ...more: string[]) => [
     '--tunnel-provider=command',
     `--tunnel-command=${text}`,

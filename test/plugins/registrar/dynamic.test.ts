@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { startAuthorizationServer } from '../credential/oauth/authorization-server.js'
 import { dynamicRegistrars, registrationRequest, startRegistrars } from './registering.js'
 
-test('what the issuer answers counts, whatever was asked for (CL-14)', async (t) => {
+test('the values in the response of the issuer override those of the request (CL-14)', async (t) => {
   const server = await startAuthorizationServer(t)
   server.registration = {
     client_id: 'theirs',
@@ -23,7 +23,7 @@ test('what the issuer answers counts, whatever was asked for (CL-14)', async (t)
   })
 })
 
-test('what a client does not get the issuer may leave out, or write as null or an empty text', async (t) => {
+test('the issuer may leave a field out, or write it as null or an empty text', async (t) => {
   const without = { redirect_uris: undefined, token_endpoint_auth_method: undefined }
   for (const none of [undefined, null, '']) {
     const server = await startAuthorizationServer(t)

@@ -34,7 +34,7 @@ test('a client whose secret expires soon is registered again, and so is one with
   assert.equal(server.times('/register'), 3)
 })
 
-test('a client whose secret lasts is used until then, and forgotten alone', async (t) => {
+test('a client is used until its secret expires, and `forget` removes no other client', async (t) => {
   const server = await startAuthorizationServer(t)
   const { register, registrars } = await startRegistrars(t, dynamicRegistrars)
   const registered = (clientId: string, ...redirectUris: readonly string[]) => {

@@ -52,7 +52,7 @@ test('a list is sorted by name, then by version, newest first, and has no delete
   assert.deepEqual(response.json().metadata, { count: visible.length })
 })
 
-test('a method that no route takes is 405, and says which are taken: OPTIONS and QUERY too', async (t) => {
+test('a method without a route gets 405 with the allowed methods: OPTIONS and QUERY too', async (t) => {
   const { list } = fileRegistry(t, some)
   for (const more of [[], [{ use: 'http/cors' }]]) {
     for (const app of [await booted(t, [...list, ...more]), await booted(t, [...more, ...list])]) {

@@ -7,7 +7,7 @@ const responseOf = (bytes: number): CachedResponse => new CachedResponse(Buffer.
 const URLS = ['/a', '/b', '/c', '/d', '/e', '/f', '/g', '/h']
 const ROOM = 4 * (responseOf(1_000).size + 4)
 
-test('of a full cache the oldest response goes that nobody has read', () => {
+test('a full cache evicts the oldest response that no request has read', () => {
   const cache = new ResponseCache(ROOM)
   for (const url of ['/a', '/b', '/c', '/d']) cache.add(url, responseOf(1_000))
   assert.ok(cache.get('/a'))
@@ -16,7 +16,7 @@ test('of a full cache the oldest response goes that nobody has read', () => {
   assert.deepEqual(kept, ['/a', '/c', '/d', '/e'])
 })
 
-test('whatever is added and read, the first is there until it goes, and all have room', () => {
+test('whatever requests add and read, the cache returns the first response until it evicts it, within its size', () => {
   const step = fc.record({ url: fc.constantFrom(...URLS), bytes: fc.nat(8_000), asks: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {

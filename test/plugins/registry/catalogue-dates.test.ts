@@ -115,7 +115,7 @@ test('a date comes from the document, else from its source, else it is the same 
   assert.deepEqual(datesIn((await dated.inject(BASE)).json()), of('2024-02-03T00:00:00.000Z'))
 })
 
-test('what has no date is among the changes since any date', async (t) => {
+test('a version without a date is among the changes since any date', async (t) => {
   const dated = { publishedAt: '2024-01-01T00:00:00Z', updatedAt: '2024-01-01T00:00:00Z' }
   const app = await scripted(
     t,

@@ -26,7 +26,7 @@ const program = (stateDirectory: string): string => `
   const documents = () => Array.from({ length: ${SIZE} }, (_, index) =>
     ({ name: 'a.example/s' + index, version: '1.0.' + round, description: 'round ' + round }))
   const source = definePlugin({ name: 'source', api: 1, provides: [Source], setup: (gateway) =>
-    gateway.provide(Source, { name: 'main', place: 'test main', every: 1, fetch: async () =>
+    gateway.provide(Source, { name: 'main', location: 'test main', every: 1, fetch: async () =>
       ({ kind: 'whole', payloads: [Buffer.from(JSON.stringify((round++, documents())))] }) }) })
   await serve([
     { use: source },

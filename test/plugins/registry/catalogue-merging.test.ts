@@ -54,7 +54,7 @@ function expected(held: readonly ReadonlyMap<string, Version>[]) {
     })
 }
 
-test('whatever several sources give, one after the other, queries find what a list of all versions has', async (t) => {
+test('queries over several sources find the same versions as a plain list of all', async (t) => {
   for (const steps of fc.sample(fc.array(step, { minLength: 1, maxLength: 12 }), { numRuns: 12, seed: 11 })) {
     const held = SOURCES.map(() => new Map<string, Version>())
     let next: (typeof steps)[number] | undefined

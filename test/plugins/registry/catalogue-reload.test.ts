@@ -46,7 +46,7 @@ test('after a reload the contents in memory are served while the source does not
   assert.deepEqual(seen, [undefined, 'first'])
 })
 
-test('what a source gives at once is served when the reload is done', async (t) => {
+test('a reload ends with the contents of a fast source already served', async (t) => {
   const { list } = scripted(
     () => whole('first', one),
     () => whole('second', one, two),
@@ -69,7 +69,7 @@ test('after a reload a source with refused documents is read as a whole', async 
   assert.deepEqual(seen, [undefined, undefined])
 })
 
-test('after a reload what could not be saved is saved, though the source has not changed', async (t) => {
+test('after a reload the catalogue saves unsaved contents, though the source has not changed', async (t) => {
   const stateDirectory = join(folder(t), 'state')
   writeFileSync(stateDirectory, 'in the way')
   const { list } = scriptedWith(
@@ -105,7 +105,7 @@ test('a list that was replaced reads no source while a request of it lasts', asy
   await eventually(() => reads > 2)
 
   await running.swap([listen, ...registryOf([sourcePlugin('main', never)], ['main'])])
-  await eventually(() => lines.some(({ msg }) => /go on with the configuration/.test(String(msg))))
+  await eventually(() => lines.some(({ msg }) => /go on with the old configuration/.test(String(msg))))
   const after = reads
   // As long as five reads took.
   await pause(100)

@@ -155,7 +155,7 @@ test('a source without a valid document, or that is not JSON, keeps its contents
   }
 })
 
-test('a source that hangs is not waited for, and its late result is dropped', async (t) => {
+test('the catalogue does not wait for a source that hangs, and drops its late result', async (t) => {
   let late: (() => void) | undefined
   const hanging = () =>
     new Promise<FetchResult>((resolve) => {
@@ -249,7 +249,7 @@ test('POST /sync: 404 for an unknown source, 403 for a page in a browser', async
   assert.equal((await app.inject(sync)).statusCode, 200)
 })
 
-test('Node takes the listeners of many sources for no leak', async (t) => {
+test('Node warns of no leak with the listeners of many sources', async (t) => {
   const warnings: string[] = []
   const listen = ({ message }: Error): unknown => warnings.push(message)
   process.on('warning', listen)

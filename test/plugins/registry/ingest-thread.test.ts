@@ -98,7 +98,7 @@ test('one thread parses small sources, a large one ends its thread, and after a 
   assert.ok(started.every(({ threadId }) => threadId === -1))
 })
 
-test('a thread that dies, at work or while it waits, costs no more than its sync', async (t) => {
+test('a thread that dies, at work or while it waits, fails at most one sync', async (t) => {
   const started = threads(t)
   const first = [server('a.example/one', '1.0.0')]
   const source = sourceOf([

@@ -97,7 +97,7 @@ const documents = fc
 
 const spaces = fc.array(fc.constantFrom('', '', ' ', '\n\t', '\r\n'), { minLength: 1, maxLength: 7 })
 
-test('what is accepted is served unchanged but for the space between values, in each answer, and else is refused', async (t) => {
+test('an accepted document is served unchanged but for the space between values, and any other is refused', async (t) => {
   const { publish, get, send } = await publishing(t, { options: { publishRate: '100000/1m' } })
   const counts = { accepted: 0, refused: 0 }
   let number = 0

@@ -8,7 +8,7 @@ import { allServed, PLATFORM, publishable, publishingProgram, publishTo } from '
 const ROUNDS = 8
 const WRITERS = 6
 
-test('whatever moment the process is killed at, every answered publication is served, and exactly once', async (t) => {
+test('after kill -9 at any moment, every confirmed publication is served exactly once', async (t) => {
   const issuer = await issuing(t)
   const home = folder(t)
   // Each has a rate of its own.

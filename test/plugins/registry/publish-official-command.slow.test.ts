@@ -115,7 +115,7 @@ test('the official command logs in, publishes, deprecates and withdraws, byte fo
   assert.equal(officialOf(gone.body)['status'], 'deleted')
 })
 
-test('a refused document is 422, and the official command is told every issue without a token', async (t) => {
+test('a refused document is 422, and the official command gets every issue without a token', async (t) => {
   const { replay } = await replaying(t)
 
   const [refused = NOTHING, validated = NOTHING] = await replay('refused-1', 'refused-2')

@@ -35,7 +35,7 @@ async function statusAt({ origin }: PublishingProgram, token: string, name: stri
   return response.status
 }
 
-test('what is published at one replica is served by it at once, and by the other within two seconds', {
+test('a replica serves its own publication at once, and the other replica within two seconds', {
   skip,
 }, async (t) => {
   const { first, second, token } = await replicas(t)
@@ -56,7 +56,7 @@ test('what is published at one replica is served by it at once, and by the other
   }
 })
 
-test('of 200 writers of one version at both replicas one wins, and 200 of different versions are all served by both', {
+test('one of 200 writers of one version at two replicas wins, and both replicas serve 200 different versions', {
   skip,
 }, async (t) => {
   const { first, second, token } = await replicas(t)

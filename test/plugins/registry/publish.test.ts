@@ -13,7 +13,7 @@ const NAME = 'com.example/search'
 
 type Served = ListBody['servers'][number]
 
-test('what is published is served at once, as the answer says, below v0 too', async (t) => {
+test('a publication is served at once, as its response shows it, below v0 too', async (t) => {
   const { publish, get, send } = await publishing(t)
   const response = await publish(
     `{ "$schema": "${SCHEMA}", "name": "${NAME}", "version": "1.0.0", "description": "\\u0041", "_meta": {"${PROVIDED}":{"a":1.0,"b":12345678901234567890}} }`,
@@ -37,7 +37,7 @@ test('what is published is served at once, as the answer says, below v0 too', as
   assert.equal(older.json()._meta[OFFICIAL].isLatest, false)
 })
 
-test('a write changes the tag of what is read', async (t) => {
+test('a write changes the ETag of the list', async (t) => {
   const { publish, send } = await publishing(t)
   await publish(document('1.0.0'))
   const before = await send('GET', '/servers')
@@ -50,7 +50,7 @@ test('a write changes the tag of what is read', async (t) => {
   assert.equal(after.json().metadata.count, 2)
 })
 
-test('a request is judged in order: token, registry, size, rights, document, version', async (t) => {
+test('a request is checked in order: token, registry, size, rights, document, version', async (t) => {
   const { publish, send, issuer } = await publishing(t, {
     publishers: [{ when: { sub: 'somebody' }, names: ['com.example/*'], may: ['publish'] }],
     catalogue: { maxDocumentBytes: 2_000 },
@@ -74,7 +74,7 @@ test('a request is judged in order: token, registry, size, rights, document, ver
   assert.equal(again.json().error, 'version_exists')
 })
 
-test('a document that is not valid is a problem with all its issues, the same as validate tells', async (t) => {
+test('an invalid document is a problem with all its issues, the same as validate returns', async (t) => {
   const { publish, send } = await publishing(t)
   const wrong = { ...document(), version: 'latest', title: 7, websiteUrl: 'no' }
   const response = await publish(wrong)
@@ -89,7 +89,7 @@ test('a document that is not valid is a problem with all its issues, the same as
   assert.deepEqual(validated.json(), { valid: false, issues })
 })
 
-test('validate needs no token, and takes whatever is JSON', async (t) => {
+test('validate needs no token, and takes any JSON', async (t) => {
   const { send } = await publishing(t, { catalogue: { maxDocumentBytes: 2_000 } })
   const validate = (body: unknown) => send('POST', '/validate', body, { authorization: '' })
 
@@ -106,7 +106,7 @@ test('validate needs no token, and takes whatever is JSON', async (t) => {
   assert.equal((await send('POST', '/validate', document(), form)).statusCode, 200)
 })
 
-test('who may not publish is told what they may, and nothing of others', async (t) => {
+test('a refused publisher sees the names it may publish, and none of other publishers', async (t) => {
   const publishers = [
     { when: { sub: 'somebody' }, names: ['com.example/*', 'org.example/one'], may: ['publish'] },
     { when: { sub: 'other' }, names: ['net.secret/*'], may: ['publish', 'edit'] },
@@ -159,7 +159,7 @@ test('edit changes a status and deletes, and does not publish', async (t) => {
   assert.equal((await get(NAME, '1.0.0')).statusCode, 200)
 })
 
-test('the status of all versions is changed at once, and what has it already is not counted', async (t) => {
+test('the status of all versions changes at once, and versions that already have it are not counted', async (t) => {
   const { publish, send } = await publishing(t)
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(document(version))
   await send('DELETE', '/servers/com.example%2Fsearch/versions/1.0.0')
@@ -174,7 +174,7 @@ test('the status of all versions is changed at once, and what has it already is 
   assert.deepEqual((await deprecate()).json(), { updatedCount: 0, servers: [] })
 })
 
-test('a status that is none is a problem, an unknown version is not found', async (t) => {
+test('an unknown status is a problem, an unknown version is not found', async (t) => {
   const { publish, send } = await publishing(t)
   await publish(document())
   const path = '/servers/com.example%2Fsearch/versions/1.0.0/status'
@@ -259,7 +259,7 @@ test('a name of an earlier source is taken, and one of a later source is hidden 
   )
 })
 
-test('a write below a public path is judged all the same', async (t) => {
+test('a write below a public path is authorized all the same', async (t) => {
   const { publish, send, get } = await publishing(t, {
     further: [{ use: 'auth/public-paths', with: { paths: ['/registry'] } }],
   })
@@ -295,7 +295,7 @@ test('too many versions of a name are refused, and too many writes of a caller',
   assert.equal((await publish(document('4.0.0'), other)).statusCode, 403)
 })
 
-test('other methods of a path are refused, and say which are not', async (t) => {
+test('other methods of a path are refused, with the allowed methods', async (t) => {
   const { app, token } = await publishing(t)
   const allowed = async (method: 'GET' | 'PUT' | 'POST', path: string) => {
     const headers = { authorization: `Bearer ${token}` }
@@ -433,7 +433,7 @@ test('an address that validates or logs in too often is refused, and one that pu
   assert.equal((await publish(document())).statusCode, 200)
 })
 
-test('a document is as large as the catalogue takes it', async (t) => {
+test('a publication may be as large as a document of the catalogue', async (t) => {
   const { publish, get } = await publishing(t, { catalogue: { maxDocumentBytes: 2_000 } })
   const padded = (size: number) => JSON.stringify(document()).padEnd(size)
   assert.equal((await publish(padded(2_001))).statusCode, 413)
@@ -441,7 +441,7 @@ test('a document is as large as the catalogue takes it', async (t) => {
   assert.equal((await get(NAME, '1.0.0')).statusCode, 200)
 })
 
-test('of very many changed versions the newest are answered, and how many there were', async (t) => {
+test('the response to a change of very many versions has the newest and their number', async (t) => {
   const { publish, send, events } = await publishing(t)
   const versions = Array.from({ length: 120 }, (_, index) => `1.0.${index}`)
   await Promise.all(versions.map((version) => publish(document(version))))

@@ -58,7 +58,7 @@ type FetchFunction = (context: SyncContext) => Promise<FetchResult>
 
 /** A source with this `fetch`. */
 export function sourcePlugin(name: string, fetch: FetchFunction, every?: number) {
-  return providing(`source/${name}`, Source, { name, place: `test ${name}`, every, fetch: fetch })
+  return providing(`source/${name}`, Source, { name, location: `test ${name}`, every, fetch: fetch })
 }
 
 /** Routes of the internal port at `/internal` of the main one, for tests without sockets. */

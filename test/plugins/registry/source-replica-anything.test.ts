@@ -87,7 +87,7 @@ test('whatever is read, a follower, a later start and a restored state serve the
     ]
     for (const { kind, texts, deposed } of sample) {
       next = { kind, payloads: [Buffer.from(`[${texts.join()}]`)] }
-      if (deposed) shared.depose()
+      if (deposed) shared.changeLeader()
       for (const app of [own, first, second]) await app.inject(sync)
       await eventually(async () => {
         const [left, right] = await Promise.all([servedBy(first), servedBy(second)])
@@ -98,7 +98,7 @@ test('whatever is read, a follower, a later start and a restored state serve the
     next = { kind: 'unchanged' }
     const copied = shared.plugin()
     assert.deepEqual(await servedBy(await registry(t, { use: copied }, source)), served)
-    shared.away = 'it is away'
+    shared.unreachable = 'it is away'
     assert.deepEqual(await servedBy(await registry(t, { use: copied }, source)), served)
     assert.deepEqual(await servedBy(await registry(t, files, down)), await servedBy(own))
   }
@@ -135,7 +135,7 @@ test('a change of leader changes no bytes and no tags while the source gives the
     const before = await Promise.all(both.map(servedBy))
     for (space = 0; space < 3; space++) {
       const { length } = reads
-      shared.depose()
+      shared.changeLeader()
       await eventually(() => reads.length > length)
       for (const app of both) await app.inject(sync)
       assert.deepEqual(await Promise.all(both.map(servedBy)), before)

@@ -121,12 +121,12 @@ test('a document that is as large as it may be is served by all, also from a cop
   const leader = await setup.replica('first')
   await serves(leader, ['1.2.0', '1.1.0', '1.0.0'].map((version) => `a.example/one@${version}`).join())
   const follower = await setup.replica('second', own)
-  setup.store.away = 'the database does not answer'
+  setup.store.unreachable = 'the database does not answer'
   for (const app of [follower, await setup.replica('third', own)])
     assert.deepEqual(await servedBy(app), await servedBy(leader))
 })
 
-test('a date is that of the first write, and of each change, whoever leads then', async (t) => {
+test('a date is that of the first write, and of each change, whichever process leads then', async (t) => {
   const setup = new Setup(t)
   const since = Date.now()
   const datesOf = async (app: App, path = '/a.example%2Fone/versions/1.0.0') => {
@@ -168,7 +168,7 @@ test('a new leader goes on from the bookmark that is stored, and refused documen
   assert.match(String(await eventually(() => reason(third))), /refused; a\.example\/broken/)
 })
 
-test('who leads no longer stops reading, and what it read is nowhere', async (t) => {
+test('a former leader stops reading, and nothing that it read is stored or served', async (t) => {
   const setup = new Setup(t)
   const first = await setup.replica('first')
   const second = await setup.replica('second')
@@ -180,24 +180,24 @@ test('who leads no longer stops reading, and what it read is nowhere', async (t)
   const answer = first.inject(sync)
   await eventually(() => aborted)
   setup.gives(one, two)
-  setup.store.depose()
+  setup.store.changeLeader()
   assert.equal((await answer).statusCode, 502)
   assert.equal(aborted?.aborted, true)
   await serves(second, 'a.example/one@1.0.0,a.example/two@1.0.0')
   await serves(first, 'a.example/one@1.0.0,a.example/two@1.0.0')
   assert.equal(await reason(first), undefined)
   assert.equal((await first.inject(sync)).statusCode, 202)
-  setup.store.depose()
+  setup.store.changeLeader()
   await eventually(async () => (await first.inject(sync)).statusCode === 200)
 })
 
-test('what cannot be stored is not served, and is once it can be', async (t) => {
+test('contents that cannot be stored are not served until they can be', async (t) => {
   const setup = new Setup(t)
   const leader = await setup.replica('first')
   const follower = await setup.replica('second')
   const before = await servedBy(leader)
   setup.fetch = async () => {
-    setup.store.away = 'the database does not answer'
+    setup.store.unreachable = 'the database does not answer'
     return setup.whole(one, two)
   }
   const failed = await leader.inject(sync)
@@ -206,7 +206,7 @@ test('what cannot be stored is not served, and is once it can be', async (t) => 
   assert.deepEqual(await servedBy(leader), before)
   assert.match(String(await reason(leader)), /last sync failed: the database does not answer/)
 
-  setup.store.away = undefined
+  setup.store.unreachable = undefined
   setup.gives(one, two)
   // By itself, a second later.
   await serves(leader, 'a.example/one@1.0.0,a.example/two@1.0.0')
@@ -214,26 +214,26 @@ test('what cannot be stored is not served, and is once it can be', async (t) => 
   assert.equal(await reason(leader), undefined)
 })
 
-test('while the store is silent a request for a sync ends as the store does, and waits for nothing else', async (t) => {
+test('while the store is silent a request for a sync ends with the timeout of the store', async (t) => {
   const setup = new Setup(t)
   const silent: SharedStore['open'] = (...given) => {
     const store = SharedStore.prototype.open.apply(setup.store, given)
     assert.ok(store.shared)
     const shared = { ...store.shared, report: () => new Promise<never>(() => {}) }
     const read: typeof store.read = (...since) =>
-      setup.store.away === undefined ? store.read(...since) : Promise.reject(AWAY)
+      setup.store.unreachable === undefined ? store.read(...since) : Promise.reject(AWAY)
     return { ...store, read, shared }
   }
   setup.store.open = silent
   const leader = await setup.replica('first')
-  setup.store.away = 'it is silent'
+  setup.store.unreachable = 'it is silent'
   const answer = await leader.inject(sync)
   assert.equal(answer.statusCode, 503)
   assert.equal(answer.headers['retry-after'], '5')
   assert.match(answer.json().error_description, /the database cannot be used/)
 })
 
-test('who is appointed when it leads no longer reads nothing', async (t) => {
+test('a process that gets the lead after it has lost it again reads nothing', async (t) => {
   const setup = new Setup(t)
   let began: (signal: AbortSignal) => void = () => {}
   const { open } = setup.store
@@ -254,31 +254,31 @@ test('who is appointed when it leads no longer reads nothing', async (t) => {
   assert.deepEqual(setup.bookmarks, [])
 })
 
-test('who led is well again when the next leader refuses nothing', async (t) => {
+test('a former leader is healthy again when the next leader refuses nothing', async (t) => {
   const setup = new Setup(t)
   setup.gives(one, { name: 'a.example/broken' })
   const first = await setup.replica('first')
   const second = await setup.replica('second')
   assert.match(String(await reason(first)), /1 document was refused/)
   setup.gives(one, two)
-  setup.store.depose()
+  setup.store.changeLeader()
   for (const app of [first, second]) {
     await serves(app, 'a.example/one@1.0.0,a.example/two@1.0.0')
     await eventually(async () => (await reason(app)) === undefined)
   }
 })
 
-test('who led while the store was away is well again under the next leader, whose source has not changed', async (t) => {
+test('a process that led while the store was away is healthy again under the next leader, with an unchanged source', async (t) => {
   const setup = new Setup(t)
   const first = await setup.replica('first')
   const second = await setup.replica('second')
   await serves(second, 'a.example/one@1.0.0')
-  setup.store.away = 'the database does not answer'
+  setup.store.unreachable = 'the database does not answer'
   await first.inject(sync)
   assert.match(String(await reason(first)), /last sync failed: the database does not answer/)
 
-  setup.store.away = undefined
-  setup.store.depose()
+  setup.store.unreachable = undefined
+  setup.store.changeLeader()
   await eventually(() => setup.bookmarks.some(([name]) => name === 'second'))
   assert.deepEqual([await reason(first), await reason(second)], [undefined, undefined])
 
@@ -286,11 +286,11 @@ test('who led while the store was away is well again under the next leader, whos
   await second.inject(sync)
   const AWAY_SOURCE = /last sync failed: the source is away/
   await eventually(async () => AWAY_SOURCE.test(String(await reason(first))))
-  setup.store.depose()
+  setup.store.changeLeader()
   assert.match(String(await reason(second)), AWAY_SOURCE, 'a failure that all read is kept')
 })
 
-test('a stored document that a replica refuses is told there, and is gone once that replica leads', async (t) => {
+test('a replica reports a stored document that it refuses, and removes it once it leads', async (t) => {
   for (const texts of [[one], []]) {
     const setup = new Setup(t)
     const large = server('a.example/large', '1.0.0', { x: 'x'.repeat(20_000) })
@@ -302,7 +302,7 @@ test('a stored document that a replica refuses is told there, and is gone once t
 
     // Nor does it stay when the source has it no more.
     setup.gives({ ...one, title: 'One' })
-    setup.store.depose()
+    setup.store.changeLeader()
     for (const app of [second, first]) {
       await serves(app, 'a.example/one@1.0.0')
       await eventually(async () => (await reason(app)) === undefined)
@@ -314,7 +314,7 @@ test('a stored document that a replica refuses is told there, and is gone once t
   }
 })
 
-test('a replica that refused a stored document is well again when its leader removed that', async (t) => {
+test('a replica that refused a stored document is healthy again when the leader has removed the document', async (t) => {
   const setup = new Setup(t)
   setup.gives(one, server('a.example/large', '1.0.0', { x: 'x'.repeat(20_000) }))
   const first = await setup.replica('first')
@@ -326,7 +326,7 @@ test('a replica that refused a stored document is well again when its leader rem
   await eventually(async () => (await reason(second)) === undefined)
 })
 
-test('a write whose answer was lost leaves nothing behind', async (t) => {
+test('a write whose response was lost leaves nothing behind', async (t) => {
   const setup = new Setup(t)
   const leader = await setup.replica('first')
   const follower = await setup.replica('second')
@@ -373,9 +373,9 @@ test('while the store is away a start serves the copy of its process, and reads 
   const first = await setup.mortal('first', own)
   const before = await servedBy(first.app)
   await first.stop()
-  setup.store.away = 'the database does not answer'
+  setup.store.unreachable = 'the database does not answer'
   setup.bookmarks.length = 0
-  setup.store.depose()
+  setup.store.changeLeader()
 
   const withCopy = await setup.replica('second', own)
   assert.deepEqual(await servedBy(withCopy), before)
@@ -387,7 +387,7 @@ test('while the store is away a start serves the copy of its process, and reads 
     'only the leader tries to',
   )
 
-  setup.store.away = undefined
+  setup.store.unreachable = undefined
   await serves(without.app, 'a.example/one@1.0.0')
   assert.deepEqual(await servedBy(without.app), before)
 })

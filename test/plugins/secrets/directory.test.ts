@@ -31,7 +31,7 @@ test('a directory holds one file for each secret, and no name reads a file outsi
   }
 })
 
-test('what is no file, or too large for a secret, is refused at once', {
+test('a path that is no file, or too large for a secret, is refused at once', {
   skip: process.platform === 'win32',
 }, async (t) => {
   const path = folder(t, { large: '' })

@@ -69,8 +69,8 @@ test('a wrong passphrase, a changed byte and another file are errors, and not an
 })
 
 test('a file that cannot be read or written says why', { skip: noDisk ?? false }, async (t) => {
-  const { place, faults } = smallDisk(t)
-  const [store] = await storesOf(t, encryptedFile(join(place, 'secrets'), 'correct horse'))
+  const { mountPoint, faults } = smallDisk(t)
+  const [store] = await storesOf(t, encryptedFile(join(mountPoint, 'secrets'), 'correct horse'))
   await store?.keeping?.set('name', 'value')
   for (const [fault, reason] of [
     [faults.full, /: the disk is full \(ENOSPC\)$/],
@@ -83,7 +83,7 @@ test('a file that cannot be read or written says why', { skip: noDisk ?? false }
   }
   await store?.keeping?.set('name', 'other')
   assert.equal(await store?.get('name'), 'other')
-  const [noFile] = await storesOf(t, encryptedFile(place, 'correct horse'))
+  const [noFile] = await storesOf(t, encryptedFile(mountPoint, 'correct horse'))
   await assert.rejects(async () => noFile?.get('name'), { message: /: it is a folder \(EISDIR\)$/ })
 })
 
@@ -95,7 +95,7 @@ test('a missing passphrase is an error only when the file exists', async (t) => 
   await assert.rejects(async () => store?.get('name'), { code: 'PASSPHRASE_MISSING' })
 })
 
-test('what several processes store at once is all there, and what one deletes is gone', async (t) => {
+test('secrets that several processes store at once are all kept, and a deleted one is gone', async (t) => {
   const path = join(folder(t), 'secrets')
   const entry = encryptedFile(path, 'correct horse')
   const stores = await Promise.all([1, 2, 3].map(async () => (await storesOf(t, entry))[0]))
@@ -108,7 +108,7 @@ test('what several processes store at once is all there, and what one deletes is
   assert.deepEqual(await stores[0]?.keeping?.names(), ['name-0', 'name-1', 'name-2'])
 })
 
-test('a pipe in the place of the file is refused at once', {
+test('a pipe instead of the file is refused at once', {
   skip: process.platform === 'win32',
 }, async (t) => {
   const path = join(folder(t, {}), 'secrets')

@@ -20,16 +20,13 @@ const heavy = (count: number) =>
 
 /** The contents of each source, and the error or status of its sync. */
 const sources: Readonly<Record<string, readonly [content: string, told: RegExp | number]>> = {
-  'yaml.yaml': [
-    `- 1\n${Array.from({ length: 60_000 }, (_, at) => `- k: ${at}\n`).join('')}`,
-    /cannot be taken/,
-  ],
+  'yaml.yaml': [`- 1\n${Array.from({ length: 60_000 }, (_, at) => `- k: ${at}\n`).join('')}`, /are refused/],
   'deep.yaml': [`a: ${'['.repeat(300_000)}`, /nested too deeply/],
   'values.json': [JSON.stringify([heavy(9_000), ...JSON.parse(good)]), 200],
   'more.json': [JSON.stringify([heavy(100_000), ...JSON.parse(good)]), 200],
 }
 
-test('requests do not wait while a source is parsed, whatever it has', { timeout: 200_000 }, async (t) => {
+test('requests do not wait while any source is parsed', { timeout: 200_000 }, async (t) => {
   const root = folder(t)
   for (const name of Object.keys(sources)) writeFileSync(join(root, name), good)
   let page = `{"servers":${good}}`

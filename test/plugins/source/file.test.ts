@@ -85,7 +85,9 @@ test('with a missing file the registry is not ready, until the file exists', asy
   await shows(app, 'a')
 })
 
-test('a pipe in the place of a file is not waited for', { skip: process.platform === 'win32' }, async (t) => {
+test('the source does not wait for a pipe instead of a file', {
+  skip: process.platform === 'win32',
+}, async (t) => {
   const root = folder(t, { 'servers.json': list('a') })
   const path = join(root, 'servers.json')
   const { log, lines } = recordedLog()

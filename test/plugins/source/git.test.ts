@@ -77,7 +77,7 @@ test('a ref is a branch, a tag or a commit, and a path may be one file', async (
   }
 })
 
-test('a malformed file of a commit is named and keeps its documents, and the others are read', async (t) => {
+test('a malformed file of a commit is named and keeps its documents, and the source reads the others', async (t) => {
   const { root, commit } = repository(t)
   commit({ 'one.json': doc('one') })
   const app = await registryOver(t, root)
@@ -146,7 +146,7 @@ test('a missing repository, a missing branch and a path without files each have 
   const wrong: [string, object, RegExp][] = [
     [join(root, 'nothing'), {}, /ls-remote/],
     [root, { ref: 'nope' }, /no "nope"/],
-    [root, { path: 'servers' }, /nothing to read at "servers"/],
+    [root, { path: 'servers' }, /no file at "servers"/],
   ]
   for (const [url, more, reason] of wrong) {
     const app = await registryOver(t, url, more)

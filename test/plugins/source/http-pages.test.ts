@@ -58,7 +58,7 @@ test('a date in the future hides no later change', async (t) => {
   assert.equal(since, '2024-01-01T23:59:00.000Z')
 })
 
-test('an ETag is of one page and of one question: it is sent for no other', async (t) => {
+test('an ETag belongs to one page of one request: the source sends it for no other', async (t) => {
   for (const [next, options] of [
     ['next', { wholeEvery: 0 }],
     [undefined, {}],
@@ -72,7 +72,7 @@ test('an ETag is of one page and of one question: it is sent for no other', asyn
   }
 })
 
-test('an empty registry is one as long as it never had anything, and changes may be none', async (t) => {
+test('an empty registry is accepted as long as it never had a server, and a sync may find no changes', async (t) => {
   const { url } = await remoteRegistry(t, (_request, response, times) =>
     json(response, pageOf(times === 3 ? [one] : [])),
   )

@@ -9,7 +9,7 @@ import { listen } from '#kit/plugin.js'
 import { BASE, fileRegistry, idsIn, type ListBody, server, wrapped } from '../registry/registry.js'
 import { json, mirror, one, pageOf, remoteRegistry, sync, two } from './remote.js'
 
-test('another registry is mirrored page by page, then by its changes', async (t) => {
+test('the source mirrors another registry page by page, then by its changes', async (t) => {
   const many = Array.from({ length: 250 }, (_, index) => server(`a.example/s${index}`, '1.0.0', { x: 1 }))
   const upstream = fileRegistry(t, many)
   const { addresses } = await serving(t, [listen, ...upstream.list])
@@ -46,7 +46,7 @@ test('after the first sync it asks for changes, and removes deleted servers', as
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/two@1.0.0'])
 })
 
-test('deleted versions are asked for; a registry that refuses the parameter is read without it', async (t) => {
+test('the source requests deleted versions, and omits the parameter for a registry that refuses it', async (t) => {
   const gone = wrapped(server('a.example/gone', '1.0.0'), { status: 'deleted' })
   for (const status of [200, 400, 422]) {
     const { url, requests } = await remoteRegistry(t, (request, response) => {
@@ -63,7 +63,7 @@ test('deleted versions are asked for; a registry that refuses the parameter is r
   }
 })
 
-test('everything is read again at wholeEvery, and missing servers are removed', async (t) => {
+test('the source reads everything again at wholeEvery, and removes missing servers', async (t) => {
   const { url, requests } = await remoteRegistry(t, (_request, response, times) => {
     json(response, pageOf(times === 1 ? [one, two] : [two]))
   })

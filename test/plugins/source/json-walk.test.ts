@@ -22,7 +22,7 @@ const isWalked = (text: string): Promise<boolean> =>
     },
   )
 
-test('it accepts what JSON.parse accepts', async () => {
+test('the walk accepts exactly the texts that JSON.parse accepts', async () => {
   const piece = fc.constantFrom(
     ...Array.from('[]{},:"\\ \n\t01-+.eE'),
     'true',
@@ -48,7 +48,7 @@ test('it accepts what JSON.parse accepts', async () => {
   )
 })
 
-test('it visits every value down to its depth, with its path', async () => {
+test('the walk visits every value down to its depth, with its path', async () => {
   await fc.assert(
     fc.asyncProperty(fc.jsonValue(), async (value) => {
       const visited: [string, unknown][] = []

@@ -15,7 +15,7 @@ contractSuite('source/managed', (t) => ({
   list: [files(folder(t)), { use: 'source/managed', with: { name: 'published' } }],
 }))
 
-test('what was published is served once it was refreshed, with its values as they were sent', async (t) => {
+test('a publication is served after a refresh, with its values as they were sent', async (t) => {
   const { app, publications, catalogue, refresh } = await publishing(t, files(folder(t)))
   const text = '{ "name": "a.example/one",\n "version": "1.0.0", "description": "\\u0061", "x": 1.0e2 }'
 
@@ -63,7 +63,7 @@ test('a deleted version stays, and is no longer the latest', async (t) => {
   )
 })
 
-test('another start of the same folder serves the same bytes and tags', async (t) => {
+test('another start with the same folder serves the same bytes and tags', async (t) => {
   const directory = folder(t)
   const first = await publishing(t, files(directory))
   await first.publications.publish(versionOf('a.example/one', '1.0.0'), actor, limits)
@@ -99,7 +99,7 @@ test('a refresh of an unknown source throws, and so does one that fails', async 
   await assert.rejects(refresh)
 })
 
-test('a list without a store that publications fit into says so', async (t) => {
+test('a list without a store for publications is refused with that reason', async (t) => {
   const [, ...list] = publishedList(files(folder(t)))
   await assert.rejects(
     booted(t, list),
@@ -107,7 +107,7 @@ test('a list without a store that publications fit into says so', async (t) => {
   )
 })
 
-test('a reload hands the open database over, and what is published then is served', async (t) => {
+test('a reload keeps the open database, and later publications are served', async (t) => {
   const directory = folder(t)
   let publications: () => Publications = () => assert.fail('not booted')
   const user = plugin('user', (gateway) => {

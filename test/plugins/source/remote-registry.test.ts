@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { RemoteRegistry } from '#plugins/source/remote-registry.js'
 
-test('everything is read again so long after the date of a bookmark, whichever process wrote it', async (t) => {
+test('the source reads everything again so long after the date of a bookmark, whichever process wrote it', async (t) => {
   const clock = twoClocks(t, { stopped: true })
   const urls: string[] = []
   const started = () =>

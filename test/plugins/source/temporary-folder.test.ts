@@ -17,7 +17,9 @@ const OPENING = `
 
 const skip = process.platform === 'win32'
 
-test('a folder is there and removed, also while nothing can be started for want of files', { skip }, () => {
+test('a temporary folder is created and removed, also while the process may open no more files', {
+  skip,
+}, () => {
   assert.deepEqual(
     withFewFiles(OPENING),
     Array.from({ length: 7 }, () => false),

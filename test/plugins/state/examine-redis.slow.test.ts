@@ -21,7 +21,7 @@ async function examined(t: TestContext, url: string) {
   return { code, text: doctor.output.stdout + doctor.output.stderr }
 }
 
-test('doctor looks whether Redis answers, keeps what is written, and has the right time', {
+test('doctor checks whether Redis answers, is durable, and has the right time', {
   skip,
 }, async (t) => {
   const redis = await testRedis(t, { password: 'p4ssw0rd' })

@@ -9,7 +9,7 @@ contractSuite('state/memory', () => ({ list: [{ use: 'state/memory' }] }))
 
 storeSuite('state/memory', () => ({ use: 'state/memory' }))
 
-test('a reload keeps what is stored', async (t) => {
+test('a reload keeps the stored values', async (t) => {
   let store: () => StateStore = () => assert.fail('nothing was set up')
   const user = () =>
     definePlugin({

@@ -30,7 +30,7 @@ if (noPostgres === undefined) {
   contractSuite('state/postgres', async () => ({ list: [entryAt((await cluster.database()).url)] }))
 }
 
-test('nobody reads a value in the database, and keys are listed by any prefix', { skip }, async (t) => {
+test('the database holds no plain value, and keys are listed by any prefix', { skip }, async (t) => {
   const { url, query } = await cluster.database()
   const store = await storeAt(t, url)
   const keys = ['a\0b', 'a\ud83d', 'a\ud83d\ude00', `a"'\\u0000`, 'b'.repeat(20_000)]
@@ -44,7 +44,7 @@ test('nobody reads a value in the database, and keys are listed by any prefix', 
   assert.doesNotMatch(JSON.stringify(dump), /canary|open sesame/)
 })
 
-test('a value that cannot be opened is taken by nobody, and each write deletes values that expired', {
+test('no process takes a value that it cannot decrypt, and each write deletes expired values', {
   skip,
 }, async (t) => {
   const { url, query } = await cluster.database()
@@ -91,7 +91,7 @@ test('without a passphrase it does not start, and says what to set', { skip }, a
   await assert.rejects(starting, /set SALLYPORT_STATE_PASSPHRASE/)
 })
 
-test('processes take turns under a lock, and a killed one holds none', { skip }, async (t) => {
+test('one process at a time holds a lock, and a killed process holds none', { skip }, async (t) => {
   const { url } = await cluster.database()
   const store = await storeAt(t, url)
   const counter = join(folder(t), 'counter')
@@ -114,7 +114,7 @@ test('processes take turns under a lock, and a killed one holds none', { skip },
   await waiting
 })
 
-test('what is written under a lock that was lost fails, and later writes do not', { skip }, async (t) => {
+test('a write under a lost lock fails, and later writes succeed', { skip }, async (t) => {
   const test = await cluster.database()
   const [a, b] = [await storeAt(t, test.url), await storeAt(t, test.url)]
   let later: Promise<void> | undefined
@@ -141,7 +141,7 @@ test('what is written under a lock that was lost fails, and later writes do not'
   assert.equal(await b.get('later'), 'x')
 })
 
-test('a server that is away or silent holds a read for two seconds and a write for ten', {
+test('an absent or silent server delays a read for two seconds and a write for ten', {
   skip,
 }, async (t) => {
   const { url } = await cluster.database()

@@ -26,7 +26,7 @@ if (noRedis === undefined) {
   contractSuite('state/redis', async (t) => ({ list: [entryAt((await testRedis(t)).url)] }))
 }
 
-test('what is stored is sealed, and is there after Redis was killed', { skip }, async (t) => {
+test('stored values are encrypted, and survive a kill of Redis', { skip }, async (t) => {
   const redis = await testRedis(t)
   const { store } = await storeAt(t, redis)
   await store.set('login', 'refresh-token-of-somebody')
@@ -109,7 +109,7 @@ test('two stores of one server have one lock, and a write after the lock was los
   assert.equal(await redis.client().get('sallyport:lock:count'), 'of somebody else')
 })
 
-test('what a work leaves behind is no longer under its lock', { skip }, async (t) => {
+test('code that outlives the work of a lock no longer writes under the lock', { skip }, async (t) => {
   const { store } = await storeAt(t, await testRedis(t))
   let later = Promise.resolve()
   const { promise: released, resolve: release } = deferred()
@@ -123,7 +123,7 @@ test('what a work leaves behind is no longer under its lock', { skip }, async (t
   assert.equal(await store.get('b'), 'later')
 })
 
-test('what is done under a lock is done, although Redis then neither renews nor releases it', {
+test('the result of work under a lock counts, although Redis then neither renews nor releases the lock', {
   skip,
 }, async (t) => {
   const redis = await testRedis(t)
@@ -161,7 +161,7 @@ test('a value of another passphrase is refused, and not overwritten', { skip }, 
 
 const list = (url: string, options?: object) => [entryAt(url, options)]
 
-test('a server that would lose what is written is refused, with what to set', { skip }, async (t) => {
+test('a server that is not durable is refused, with the settings to change', { skip }, async (t) => {
   const redis = await testRedis(t, { argv: ['--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru'] })
   await assert.rejects(booted(t, list(redis.url)), {
     code: 'CONFIG_INVALID',
@@ -169,7 +169,7 @@ test('a server that would lose what is written is refused, with what to set', { 
   })
 })
 
-test('where CONFIG is forbidden INFO tells, and where both are, the operator has to know', {
+test('without the right to CONFIG the store reads INFO, and without both the operator must confirm', {
   skip,
 }, async (t) => {
   const redis = await testRedis(t)

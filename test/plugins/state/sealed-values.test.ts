@@ -19,7 +19,7 @@ async function opened(
   return values
 }
 
-test('a value is opened by every process with the passphrase, under its own key alone', async (t) => {
+test('every process with the passphrase can decrypt a value, only under its own key', async (t) => {
   const { passphraseFile } = { passphraseFile: `${folder(t, { key: 'open sesame\n' })}/key` }
   const one = await opened(t, { passphrase: 'open sesame' })
   const another = await opened(t, { passphraseFile })

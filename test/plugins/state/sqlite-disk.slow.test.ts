@@ -16,7 +16,7 @@ const CANNOT = 'values cannot be saved: they last'
 const AGAIN = 'values are saved again'
 
 interface Disk {
-  readonly place: string
+  readonly mountPoint: string
   readonly environment: Readonly<Record<string, string>>
   readonly begin: () => void
   readonly end: () => void
@@ -26,15 +26,15 @@ const DISKS: Readonly<Record<string, readonly [string | undefined, (t: TestConte
   full: [
     noDisk,
     (t) => {
-      const { place, faults } = smallDisk(t)
-      return { place, environment: {}, ...faults.full }
+      const { mountPoint, faults } = smallDisk(t)
+      return { mountPoint, environment: {}, ...faults.full }
     },
   ],
   'read-only': [
     noCompiler,
     (t) => {
       const { environment, readOnly } = faultyDisk(t)
-      return { place: folder(t), environment, ...readOnly }
+      return { mountPoint: folder(t), environment, ...readOnly }
     },
   ],
 }
@@ -43,13 +43,13 @@ for (const [fault, [skip, diskOf]] of Object.entries(DISKS)) {
   test(`a ${fault} disk ends no login: it is refreshed and used, and saved as soon as possible`, {
     skip: skip ?? false,
   }, async (t) => {
-    const { place, environment, begin, end } = diskOf(t)
+    const { mountPoint, environment, begin, end } = diskOf(t)
     const { target, counts } = await realLogin(t, { life: 3 })
     const flags = [`--target-uri=${target}`, '--remote-auth', '--remote-auth-skip-browser']
     const ports = ['--port=0', '--remote-auth-callback-port=0', '--internal-address=127.0.0.1:0']
     const start = () =>
       startedProgram(t, ['proxy', 'mine', ...flags, ...ports], {
-        environment: { XDG_STATE_HOME: place, ...environment },
+        environment: { XDG_STATE_HOME: mountPoint, ...environment },
         patience: 30,
       })
     const proxy = start()
@@ -58,7 +58,7 @@ for (const [fault, [skip, diskOf]] of Object.entries(DISKS)) {
     assert.equal((await send(main, call(1))).status, 200)
     const [, internal] = /health and metrics on (http:[^)]+)/.exec(proxy.output.stdout) ?? []
     const health = async () => (await send(String(internal), { path: '/readiness' })).body
-    const directory = join(place, 'sallyport')
+    const directory = join(mountPoint, 'sallyport')
 
     // Again and again: what is written meanwhile may find room in what the log has of the disk.
     await eventually(async () => {
@@ -95,10 +95,10 @@ for (const [fault, [skip, diskOf]] of Object.entries(DISKS)) {
 test('a disk that can only be read stops a start, and the message says so', {
   skip: noDisk ?? false,
 }, async (t) => {
-  const { place, faults } = smallDisk(t)
+  const { mountPoint, faults } = smallDisk(t)
   faults['read-only'].begin()
   await assert.rejects(
-    storing(t, [{ use: 'state/sqlite', with: { directory: place } }]),
+    storing(t, [{ use: 'state/sqlite', with: { directory: mountPoint } }]),
     /cannot keep state in .*state\.sqlite: the disk is read-only \(EROFS\)/,
   )
 })
@@ -106,13 +106,13 @@ test('a disk that can only be read stops a start, and the message says so', {
 test('a value that another process has saved since is newer than a pending write', {
   skip: noDisk ?? false,
 }, async (t) => {
-  const { place } = smallDisk(t)
-  const { store, lines } = await storing(t, [{ use: 'state/sqlite', with: { directory: place } }])
+  const { mountPoint } = smallDisk(t)
+  const { store, lines } = await storing(t, [{ use: 'state/sqlite', with: { directory: mountPoint } }])
   const large = 'x'.repeat(300_000)
   await store.set('key', large)
   assert.equal(await store.get('key'), large)
 
-  const { store: other } = await storing(t, [{ use: 'state/sqlite', with: { directory: place } }])
+  const { store: other } = await storing(t, [{ use: 'state/sqlite', with: { directory: mountPoint } }])
   assert.equal(await other.get('key'), undefined)
   await other.set('key', 'newer')
   assert.equal(await store.get('key'), 'newer')

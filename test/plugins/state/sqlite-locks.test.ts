@@ -40,7 +40,7 @@ function heldElsewhere(t: TestContext, file: string): () => void {
 const isWaiting = ({ msg }: Readonly<Record<string, unknown>>): boolean =>
   /waiting for a lock/.test(String(msg))
 
-test('a lock whose file stands in the way of one is no lock, and what is done under it is done', async (t) => {
+test('work under a lock runs although another file blocks the lock file', async (t) => {
   const directory = folder(t)
   const { store, lines } = await inFolder(t, directory)
   mkdirSync(lockFile(directory, 'folder'))
@@ -50,7 +50,7 @@ test('a lock whose file stands in the way of one is no lock, and what is done un
   assert.equal(lines.filter(({ msg }) => /values cannot be saved/.test(String(msg))).length, 1)
 })
 
-test('a work that outlives its lock may write', async (t) => {
+test('work that outlives its lock may write', async (t) => {
   const { store } = await inFolder(t, folder(t))
   let later = Promise.resolve()
   const { promise: released, resolve: release } = deferred()
@@ -81,7 +81,7 @@ test('a store waits for the lock of another process, and logs its file once', as
   assert.equal(lines.filter(isWaiting).length, 1)
 })
 
-test('a holder whose file was deleted and created again keeps nobody out, and deletes no lock of another', async (t) => {
+test('a holder whose file was replaced blocks no other process, and deletes no lock of another', async (t) => {
   const path = join(folder(t), 'lock')
   const { log } = recordedLog()
   const first = new FileLock(path, log).tryAcquire()
@@ -95,7 +95,7 @@ test('a holder whose file was deleted and created again keeps nobody out, and de
   assert.equal(existsSync(path), false)
 })
 
-test('of many that want a lock at once one has it at a time, although each deletes its file', async (t) => {
+test('one of many callers has a lock at a time, although each holder deletes its file', async (t) => {
   const path = join(folder(t), 'lock')
   const { log } = recordedLog()
   let holders = 0

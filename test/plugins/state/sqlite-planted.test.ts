@@ -147,7 +147,7 @@ test('a value that is encrypted with another secret of the store is refused', as
   assert.doesNotMatch(valuesIn(directory).find(({ key }) => key === 'sealing/newest')?.value ?? '', /github/)
 })
 
-test('a stored key that was cut is none: what it encrypted is refused, and new values get another', async (t) => {
+test('a truncated key is not used: its values are refused, and new values get another key', async (t) => {
   const stored = new Map<string, string>()
   const { open } = storeIn(t, [secretStore(stored)], {})
   await (await open()).store.set('key', 'value')
@@ -159,7 +159,7 @@ test('a stored key that was cut is none: what it encrypted is refused, and new v
   assert.equal(await store.get('later'), 'value')
 })
 
-test('a secret store that fails has nothing stored without encryption', async (t) => {
+test('a failing secret store causes no unencrypted value', async (t) => {
   const failing = providing('secret-store', SecretStore, {
     name: 'secret-store',
     get: () => undefined,

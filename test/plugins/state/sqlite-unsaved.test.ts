@@ -47,7 +47,7 @@ test('values that cannot be saved are read and deleted in memory, and saved when
   assert.equal(logged(CANNOT), 1)
 })
 
-test('nobody takes a value that other processes could take too', async (t) => {
+test('a process takes no unsaved value that other processes could take too', async (t) => {
   const { entry, begin, end } = unreliable(t)
   const { store } = await storing(t, [entry])
   await store.set('ticket', 'old')
@@ -90,7 +90,7 @@ test('a value that could not be saved is there after a reload, and saved as soon
   assert.equal(await store.get('key'), 'new')
 })
 
-test('after a write that failed, what is stored or deleted later counts', async (t) => {
+test('after a failed write, a later write or delete counts', async (t) => {
   const { entry, begin, end } = unreliable(t)
   const { store } = await storing(t, [entry])
   await store.set('k/a', 'old')
@@ -104,7 +104,7 @@ test('after a write that failed, what is stored or deleted later counts', async 
   assert.deepEqual(await store.keys('k/'), ['k/a', 'k/other'])
 })
 
-test('a stop saves what could not be saved before', async (t) => {
+test('a stop saves values that could not be saved before', async (t) => {
   const { entry, begin, end } = unreliable(t)
   const { use, stores } = takingStores()
   const running = await serving(t, [entry, { use }])

@@ -19,7 +19,7 @@ export async function storeOf(
   return (name, place = 'https://registry.example.com') => {
     const [store] = stores()
     if (store === undefined) throw new Error('there is no store')
-    return store.open({ name, place })
+    return store.open({ name, location: place })
   }
 }
 

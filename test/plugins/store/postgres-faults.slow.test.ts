@@ -191,7 +191,7 @@ test('a start without the database serves the copy, which the next read brings u
   )
 })
 
-test('whole reads wait for each other as long as it takes, and leave a connection for the rest', {
+test('whole reads wait for each other without a limit, and leave a connection for other work', {
   skip,
 }, async (t) => {
   const { one, other } = await replicas(t)
@@ -229,7 +229,7 @@ test('whole reads wait for each other as long as it takes, and leave a connectio
   assert.equal(documents, 300 * names.length)
 })
 
-test('what waits for its turn fails with the reads before it', { skip }, async (t) => {
+test('queued reads fail with the reads before them', { skip }, async (t) => {
   const { other } = await replicas(t)
   await read(other.store)
   cluster.pause()
@@ -263,7 +263,7 @@ test('a silent database holds a write up for a bounded time', { skip }, async (t
   assert.equal((await read(one.store))?.text, '[3]')
 })
 
-test('a database that was restored is read as a whole, and what was lost is written again', {
+test('a restored database is read as a whole, and lost contents are written again', {
   skip,
 }, async (t) => {
   const { database, one, other } = await replicas(t)
@@ -336,7 +336,9 @@ test('everything is written in a time that the number of versions determines, no
   assert.doesNotMatch((await read(other.store))?.text ?? '', /old/)
 })
 
-test('tombstones are purged after a week, and who missed them reads the whole', { skip }, async (t) => {
+test('tombstones are purged after a week, and a process that missed them reads the whole', {
+  skip,
+}, async (t) => {
   const { database, one, other } = await replicas(t)
   await leading(one.store)
   const first = await one.store.write(change({ 'a@1': '1', 'b@1': '1' }), forever)

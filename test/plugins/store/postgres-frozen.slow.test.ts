@@ -36,7 +36,7 @@ async function replica(t: TestContext, url: string) {
   }
 }
 
-test('all replicas are well within 10 s after a database that stood still goes on', { skip }, async (t) => {
+test('all replicas are healthy within 10 s after a suspended database continues', { skip }, async (t) => {
   const { url } = await cluster.database()
   const all = [await replica(t, url), await replica(t, url), await replica(t, url)]
   const settled = (): Promise<unknown[]> => Promise.all(all.map(({ checks }) => checks()))
@@ -55,7 +55,7 @@ test('all replicas are well within 10 s after a database that stood still goes o
   }
 })
 
-test('a write to a database that stands still fails within 10 s, however many wait', { skip }, async (t) => {
+test('a write to a suspended database fails within 10 s, however many callers wait', { skip }, async (t) => {
   const { url } = await cluster.database()
   const { publications } = await publishing(t, storeIn(url))
   await publish(publications, 'a.example/one', '1.0.0')

@@ -48,7 +48,7 @@ async function replicas(t: TestContext) {
   }
 }
 
-test('what is published at one replica is served by the other within 2 s, with the same bytes and tag', {
+test('a replica serves a publication of the other within 2 s, with the same bytes and tag', {
   skip,
 }, async (t) => {
   const { first, second } = await replicas(t)
@@ -69,7 +69,7 @@ test('what is published at one replica is served by the other within 2 s, with t
   assert.equal(one?.headers.etag, other?.headers.etag)
 })
 
-test('dates are stored and served as ever where the database writes them in another way', {
+test('dates stay the same with another date format of the database', {
   skip,
 }, async (t) => {
   const { url, name, query } = await cluster.database()
@@ -82,7 +82,7 @@ test('dates are stored and served as ever where the database writes them in anot
   assert.equal(event?.at, at)
 })
 
-test('of 200 that publish at two replicas at once, one for each version wins', { skip }, async (t) => {
+test('one of 200 concurrent publishers at two replicas wins each version', { skip }, async (t) => {
   const { first, second, query } = await replicas(t)
   const results = await Promise.allSettled(
     Array.from({ length: 200 }, (_, index) =>
@@ -95,7 +95,7 @@ test('of 200 that publish at two replicas at once, one for each version wins', {
   assert.deepEqual(await query('select count(*)::int as count from sallyport.publication'), [{ count: 20 }])
 })
 
-test('while the database is away a write is a 503 in time, what is served stays, and a start has its copy', {
+test('while the database is away a write is a 503 in time, the registry keeps serving, and a start serves its copy', {
   skip,
 }, async (t) => {
   const { url, directory, first } = await replicas(t)
@@ -123,13 +123,13 @@ test('while the database is away a write is a 503 in time, what is served stays,
   await eventually(() => started.serves('a.example/two'), 15)
 })
 
-test('a copy that a full disk did not take is saved once there is room', {
+test('a copy that a full disk refused is saved once there is room', {
   skip: skip ?? noDisk ?? false,
 }, async (t) => {
   const { url } = await cluster.database()
-  const { place, faults } = smallDisk(t)
-  const { publications, refresh, lines } = await publishing(t, storeIn(url, place))
-  await eventually(() => existsSync(join(place, 'catalogue.sqlite')))
+  const { mountPoint, faults } = smallDisk(t)
+  const { publications, refresh, lines } = await publishing(t, storeIn(url, mountPoint))
+  await eventually(() => existsSync(join(mountPoint, 'catalogue.sqlite')))
   faults.full.begin()
   await publish(publications, 'a.example/one', '1.0.0')
   await refresh()
@@ -137,11 +137,11 @@ test('a copy that a full disk did not take is saved once there is room', {
   await eventually(() => failed().length > 0)
   faults.full.end()
 
-  await eventually(() => documentsIn(place).join().includes('a.example/one'), 30)
+  await eventually(() => documentsIn(mountPoint).join().includes('a.example/one'), 30)
   assert.equal(failed().length, 1)
 })
 
-test('a restored backup is noticed: what it lacks is served no more', { skip }, async (t) => {
+test('replicas notice a restored backup, and stop serving versions that it lacks', { skip }, async (t) => {
   const { first, query } = await replicas(t)
   await publish(first.publications, 'a.example/one', '1.0.0')
   const [before] = await query('select revision from sallyport.published_source')

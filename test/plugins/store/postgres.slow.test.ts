@@ -37,7 +37,7 @@ async function twoStores(t: TestContext) {
 // Numbers, members and their order that do not survive being parsed.
 const DOCUMENT = '{"server":{"n":1.0,"n":1e400,"b":"\\u0000\\ud800","a":[]},"_meta":{}}'
 
-test('what one process writes is what another reads, byte for byte', { skip }, async (t) => {
+test('a process reads the contents that another wrote, byte for byte', { skip }, async (t) => {
   const { store, other } = await twoStores(t)
   assert.equal(await read(other), undefined)
   await leading(store)
@@ -67,7 +67,7 @@ test('what one process writes is what another reads, byte for byte', { skip }, a
   })
 })
 
-test('names and versions of any text and length are different ones', { skip }, async (t) => {
+test('names and versions of any text and length stay distinct', { skip }, async (t) => {
   const { store, other } = await twoStores(t)
   await leading(store)
   const long = 'x'.repeat(100_000)
@@ -92,7 +92,7 @@ test('names and versions of any text and length are different ones', { skip }, a
   assert.deepEqual((await read(other, first))?.removed, ids.slice(1).map(keyOf))
 })
 
-test('another place of a source has nothing of it, and both can be used side by side', {
+test('two places of a source have separate contents, and both can be used side by side', {
   skip,
 }, async (t) => {
   const { database, open, openOther } = await twoStores(t)
@@ -118,7 +118,9 @@ const documentSets = fc.dictionary(
   { noNullPrototype: true },
 )
 
-test('who reads changes at any moment has what the whole is', { skip }, async (t) => {
+test('a process that reads changes at any moment has the same contents as a whole read', {
+  skip,
+}, async (t) => {
   const { open, openOther } = await twoStores(t)
   let sources = 0
   const steps = fc.array(fc.record({ all: documentSets, isRead: fc.boolean(), report: fc.boolean() }), {
@@ -231,7 +233,7 @@ test('a database that is emptied while replicas run is filled by the leader’s 
   assert.equal(await count(last), 1)
 })
 
-test('a change is found without notifications, at the latest by looking for it', { skip }, async (t) => {
+test('a process finds a change without notifications, by its regular check', { skip }, async (t) => {
   const {
     store,
     database: { url },
@@ -240,7 +242,7 @@ test('a change is found without notifications, at the latest by looking for it',
   const directUrl = `postgres://nobody@127.0.0.1:${new URL(await closedPort()).port}/nothing`
   const { database } = await opening(t, { url, schema: 'own', directUrl })
   const follower = new PostgresSource(
-    { name: 'main', place: 'https://registry.example.com' },
+    { name: 'main', location: 'https://registry.example.com' },
     { database, copy: undefined, isCurrent: () => {}, longestPoll: 100 },
   )
   const found: (string | undefined)[] = []
@@ -281,7 +283,7 @@ async function measured(t: TestContext) {
   }
 }
 
-test('metrics tell of the pool, of lost connections, and how old what is served is', { skip }, async (t) => {
+test('metrics show the pool, lost connections, and the age of the served contents', { skip }, async (t) => {
   const { database, metric, sync, lost, connections } = await measured(t)
   const since = Date.now() / 1000
   await sync()

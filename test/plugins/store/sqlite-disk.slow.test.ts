@@ -15,8 +15,8 @@ const entry = (directory: string) => ({ use: 'store/sqlite', with: { directory }
 test('on a full disk nothing is half stored, and it goes on once there is room', {
   skip: noDisk ?? false,
 }, async (t) => {
-  const { place, faults } = smallDisk(t, '1m')
-  const { app, publications, stop } = await publishing(t, entry(place))
+  const { mountPoint, faults } = smallDisk(t, '1m')
+  const { app, publications, stop } = await publishing(t, entry(mountPoint))
   await publish(publications, NAME, '1')
   const health = async () => (await app.inject('/internal/readiness')).body
 
@@ -34,41 +34,41 @@ test('on a full disk nothing is half stored, and it goes on once there is room',
   await eventually(async () => !/degraded/.test(await health()))
   await publish(publications, NAME, '2')
   await stop()
-  const again = await publishing(t, entry(place))
+  const again = await publishing(t, entry(mountPoint))
   assert.deepEqual(await versionsIn(again.publications), [`${NAME}@1`, `${NAME}@2`])
   await again.stop()
 })
 
-test('a full disk stops the start, and is no mistake of the configuration: another try may find room', {
+test('a full disk stops the start with the exit code for a retry, not for a wrong configuration', {
   skip: noDisk ?? false,
 }, async (t) => {
-  const { place, faults } = smallDisk(t)
+  const { mountPoint, faults } = smallDisk(t)
   faults.full.begin()
-  const path = join(place, 'published.sqlite')
-  await assert.rejects(publishing(t, entry(place)), (error) => {
+  const path = join(mountPoint, 'published.sqlite')
+  await assert.rejects(publishing(t, entry(mountPoint)), (error) => {
     assert.ok(error instanceof Error && !(error instanceof ConfigError), String(error))
     assert.ok(error.message.includes(`${path}: the disk is full`), error.message)
     return true
   })
   faults.full.end()
-  const again = await publishing(t, entry(place))
+  const again = await publishing(t, entry(mountPoint))
   assert.deepEqual(await versionsIn(again.publications), [])
   await again.stop()
 })
 
-test('what a full disk did not take of a source is saved once there is room, also when the source changes no more', {
+test('the state of a source that a full disk refused is saved once there is room, also without another change', {
   skip: noDisk ?? false,
 }, async (t) => {
-  const { place, faults } = smallDisk(t)
+  const { mountPoint, faults } = smallDisk(t)
   const fetch = async (): Promise<FetchResult> => ({
     kind: 'whole',
     payloads: [payload([server(NAME, '1.0.0')])],
   })
   faults.full.begin()
-  const list = [entry(place), ...registryOf([sourcePlugin('main', fetch)], ['main'])]
+  const list = [entry(mountPoint), ...registryOf([sourcePlugin('main', fetch)], ['main'])]
   const app = await booted(t, list)
   assert.equal((await app.inject(BASE)).json().metadata.count, 1)
-  assert.deepEqual(documentsIn(place), [])
+  assert.deepEqual(documentsIn(mountPoint), [])
   faults.full.end()
-  await eventually(() => documentsIn(place).length === 1, 30)
+  await eventually(() => documentsIn(mountPoint).length === 1, 30)
 })

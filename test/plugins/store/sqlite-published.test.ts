@@ -40,7 +40,7 @@ async function afterThree(t: TestContext): Promise<string> {
   return directory
 }
 
-test('everything is there after another start, and only this user may read it', async (t) => {
+test('all publications are kept over a restart, and only this user may read them', async (t) => {
   const directory = await afterThree(t)
   const { publications } = await published(t, directory)
   assert.equal((await versionsIn(publications)).length, 3)
@@ -64,7 +64,7 @@ test('a reader whose revision this database never had, such as after a backup, r
   assert.deepEqual(await versionsIn(publications, '1'), [`${NAME}@2`])
 })
 
-test('a reading that is ended reads no further', async (t) => {
+test('a read that its caller ends reads no further', async (t) => {
   const { publications } = await published(t)
   await publish(publications, NAME, '1')
   const end = new AbortController()
@@ -77,7 +77,7 @@ test('a reading that is ended reads no further', async (t) => {
   await assert.rejects(reading, { message: 'ended' })
 })
 
-test('more versions than are read at once are all read, each once', async (t) => {
+test('a read of many batches returns all versions, each once', async (t) => {
   const { publications } = await published(t)
   const versions = Array.from({ length: 450 }, (_, index) => `${index}`)
   await Promise.all(versions.map((version) => publish(publications, NAME, version)))
@@ -107,7 +107,7 @@ test('one function may watch twice, and is called for stored changes only, also 
   assert.ok(lines.some(({ err }) => /broken watcher/.test(JSON.stringify(err))))
 })
 
-test('of several that publish a version in one turn the first wins', async (t) => {
+test('the first of several concurrent publications of a version wins', async (t) => {
   const { publications } = await published(t)
   const results = await Promise.allSettled([1, 2, 3].map(() => publish(publications, NAME, '1')))
   assert.deepEqual(
@@ -116,7 +116,7 @@ test('of several that publish a version in one turn the first wins', async (t) =
   )
 })
 
-test('a stop stores what is under way, and refuses what comes after it', async (t) => {
+test('a stop stores running writes, and refuses later ones', async (t) => {
   const directory = folder(t)
   const { publications, stop } = await published(t, directory)
   const last = publish(publications, NAME, '1')

@@ -57,7 +57,7 @@ function served(t: TestContext, path = join(folder(t), 'test.sqlite'), isOnly = 
   }
 }
 
-test('a call that fails is undone alone, and what was asked for at once is answered, reads first', (t) => {
+test('only a failing call is undone, and calls that arrive together are answered, reads first', (t) => {
   const run = served(t)
   assert.deepEqual(run(['add', 'a'], ['addAndFail', 'b'], ['names'], ['add', 'c']), [
     ...['2 []', '0 null', '1 failed', '3 null'],
@@ -65,7 +65,7 @@ test('a call that fails is undone alone, and what was asked for at once is answe
   assert.deepEqual(run(['names']), ['0 ["a","c"]'])
 })
 
-test('where the disk ends the transaction nothing of it is stored, and every call of it fails', (t) => {
+test('when a disk failure ends the transaction nothing of it is stored, and every call in it fails', (t) => {
   const run = served(t)
   assert.deepEqual(run(['add', 'a'], ['addAndRollBack', 'b'], ['add', 'c']), [
     ...['0 rolled back', '1 rolled back', '2 rolled back'],
@@ -73,10 +73,10 @@ test('where the disk ends the transaction nothing of it is stored, and every cal
   assert.deepEqual(run(['names']), ['0 []'])
 })
 
-test('what was written while its file was moved away is not stored where there is no other copy', (t) => {
+test('writes to a database whose file was moved away fail when there is no other copy', (t) => {
   const path = join(folder(t), 'test.sqlite')
   const run = served(t, path, true)
-  const gone = 'its file is gone, or another one is in its place: put it back before you restart'
+  const gone = 'its file is gone, or another file replaced it: put it back before you restart'
   assert.deepEqual(run(['addAndMove', 'a', path]), [`0 ${gone}`])
   assert.deepEqual(run(['add', 'b']), [`0 ${gone}`])
 })

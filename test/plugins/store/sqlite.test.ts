@@ -41,7 +41,7 @@ test('the next start serves the same bytes while the source is down', async (t) 
   assert.equal(answer.headers.etag, headers.etag)
 })
 
-test('a change replaces what it names, removes what it removes, and leaves the rest', async (t) => {
+test('a change replaces and removes the named versions, and leaves the rest', async (t) => {
   const store = (await inFolder(t, folder(t)))('main')
   await store.write(change({ 'a@1': '1', 'b@1': '2', 'c@1': '3' }), forever)
   await store.write(change({ 'b@1': '22' }, { removed: [{ name: 'c', version: '1' }] }), forever)
@@ -95,7 +95,7 @@ test('a folder that somebody removes while the gateway runs is filled again by t
   assert.ok(existsSync(pathIn(directory)))
 })
 
-test('a state that is damaged is reported, and what the source gives is served', async (t) => {
+test('a damaged state is reported, and the contents of the source are served', async (t) => {
   const directory = folder(t)
   writeFileSync(pathIn(directory), 'x'.repeat(5000))
   const app = await booted(t, listIn(directory, whole))
@@ -116,6 +116,6 @@ test('a list has one store at most', async (t) => {
   const twice = [store, { ...store, id: 'mine' }, ...registryOf([source(whole)], ['main'], without)]
   await assert.rejects(
     booted(t, twice),
-    /"mine".*it provides a catalogue store, and so does "store\/sqlite": there can be one/,
+    /"mine".*it provides a catalogue store, and so does "store\/sqlite": a scope can have only one/,
   )
 })

@@ -33,7 +33,7 @@ interface Received {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What an OTLP/HTTP collector gets, on a port of its own. */
+/** An OTLP/HTTP collector on its own port, and what it receives. */
 export async function collector(
   t: TestContext,
   answer: Answer = (_, response) => response.end('{}'),
@@ -48,7 +48,7 @@ export async function collector(
       answer(request, response)
     })
   })
-  // Who leaves connections open is not helped.
+  // Long, so that the collector does not close connections that the gateway leaves open.
   server.keepAliveTimeout = 60_000
   const { port, sockets } = await opened(t, server)
   return {
@@ -88,7 +88,7 @@ const spansIn = ({ resourceSpans }: Request): ExportedSpan[] =>
 
 type Beginning = Parameters<Tracer['start']>[0]
 
-/** A list with one tracer, and what a request to it looks like. Spans are exported when it stops. */
+/** A list with one tracer, and a function that makes requests for it. The list exports spans when it stops. */
 export async function tracing(t: TestContext, options: Readonly<Record<string, unknown>>) {
   let tracers: () => readonly Tracer[] = () => []
   const taking = plugin('taking', (gateway) => {
@@ -131,7 +131,7 @@ export async function traced(
   return { running, main: running.addresses.main ?? '', list }
 }
 
-/** How a request looks to a tracer that came with these headers: it was sent to another list, which has no tracer. */
+/** A request with these headers, as a tracer gets it. It was sent to another list, which has no tracer. */
 async function requests(t: TestContext) {
   let seen: Beginning['request'] | undefined
   const looking = plugin('looking', ({ http }) => {

@@ -10,7 +10,7 @@ import { CLIENT, collector, type ExportedSpan, JSON_TYPE, SERVER, traced } from 
 
 const call = { method: 'POST', headers: JSON_TYPE, body: '{"id":7,"method":"ping"}' }
 
-/** What each part of the one request is, in the order of their beginnings, once it is certain that they fit into it. */
+/** The parts of the one request, in the order of their beginnings. Asserts that they fit into the request. */
 function partsOf(spans: readonly ExportedSpan[]): readonly (readonly [string, unknown])[] {
   const [request, ...others] = spans.filter(({ kind }) => kind === SERVER)
   assert.ok(request && others.length === 0, JSON.stringify(spans))
@@ -29,7 +29,7 @@ function partsOf(spans: readonly ExportedSpan[]): readonly (readonly [string, un
   return parts.map(({ name, attributes }) => [name, attributes['error.type']])
 }
 
-test('the verification of a token and its exchange are parts, each in its own time', async (t) => {
+test('the verification of a token and its exchange are parts, each with its own times', async (t) => {
   const { url, spans } = await collector(t)
   const issuer = await realIssuer(t)
   const endpoint = await tokenEndpoint(t, granting({}))
@@ -52,7 +52,7 @@ test('the verification of a token and its exchange are parts, each in its own ti
   ])
 })
 
-/** On a busy machine it is long enough to be told, whatever it does. */
+/** Removes the verification, which is long enough to be a part on a busy machine only. */
 const withoutVerification = (parts: ReturnType<typeof partsOf>) =>
   parts.filter(([name]) => name !== 'verification')
 
@@ -77,7 +77,7 @@ test('a login after a 401 is a part between two attempts, and the target has the
   )
 })
 
-test('a redirect is an attempt of its own, which has not failed; its body is what was sent first', async (t) => {
+test('a redirect is an attempt of its own, which has not failed; both attempts send the same body', async (t) => {
   const { url, spans } = await collector(t)
   const seen: (readonly [parent: string, body: string])[] = []
   const target = await listening(t, (request, response) => {

@@ -79,7 +79,7 @@ test('a call is a span for the request, and one for each of its parts', async (t
   assert.equal(received[0]?.headers['content-type'], 'application/json')
 })
 
-test('another attempt at the target is a span of its own, of which the target is told too', async (t) => {
+test('another attempt has a span of its own, and the target gets its id', async (t) => {
   const { url, spans } = await collector(t)
   const { tracer, requestWith, stop } = await tracing(t, { url })
   const trace = tracer.start({ request: await requestWith(), message: undefined, startedAt })
@@ -107,7 +107,7 @@ test('another attempt at the target is a span of its own, of which the target is
   )
 })
 
-test('what failed is an error, and what was refused is none', async (t) => {
+test('a failed request is an error, a refused one is not', async (t) => {
   const { url, spans } = await collector(t)
   const target = await listening(t, (request, response) => {
     const isFound = request.method === 'POST' && request.url === '/'
@@ -146,7 +146,7 @@ test('what failed is an error, and what was refused is none', async (t) => {
   )
 })
 
-test('an error of JSON-RPC is told by its code', async (t) => {
+test('a JSON-RPC error is shown by its code', async (t) => {
   const { url, spans } = await collector(t)
   const target = await listening(t, (request, response) => {
     const error = { code: -32602, message: 'Unknown tool: SECRET' }
@@ -168,7 +168,7 @@ test('an error of JSON-RPC is told by its code', async (t) => {
   assert.ok(!JSON.stringify(spans()).includes('SECRET'))
 })
 
-test('a 4xx of the gateway itself is no error, and a 5xx is one', async (t) => {
+test('a 4xx of the gateway itself is no error, a 5xx is one', async (t) => {
   const { url, spans } = await collector(t)
   const answering = plugin('answering', ({ http }) => {
     http.get<{ Params: { status: string } }>('/own/:status', ({ params }, reply) =>
@@ -230,7 +230,7 @@ test('a real call through a proxy is one trace from the caller to the target', a
   assert.doesNotMatch(JSON.stringify(spans()), /CANARY/)
 })
 
-test('over a reload each request is exported once', async (t) => {
+test('across a reload each request is exported once', async (t) => {
   const { url, spans } = await collector(t)
   const target = await listening(t, (request, response) => {
     request.resume().on('end', () => response.end('ok'))

@@ -27,7 +27,7 @@ const client = (more = '') => ({
   tunnelCommandPattern: PATTERN,
 })
 
-/** What tells the processes of a test apart. None of them outlives it, whatever becomes of the test. */
+/** A text in the command line of a test's processes. They end with the test, also when it fails. */
 function word(t: TestContext): string {
   const mark = `word${Math.random().toString(36).slice(2)}`
   t.after(() => endAll(mark))
@@ -40,7 +40,7 @@ async function killClient(mark: string): Promise<void> {
   await gone(`grandchild-${mark}`)
 }
 
-test('callers reach the proxy through a tunnel client, at the first URL that it printed, and with no other host', async (t) => {
+test('callers reach the proxy through a tunnel client, at the first URL that it prints, and under no other host', async (t) => {
   const mark = word(t)
   const tunnel = await tunnelled(t, client(`0 ${mark}`))
   const url = tunnel.url()
@@ -71,7 +71,7 @@ test('a client that dies is started again, with all its processes, and its new U
   assert.equal(running(`grandchild-${mark}`).length, 1)
   assert.notEqual(running(`grandchild-${mark}`)[0]?.pid, old)
 
-  // Whoever holds the old host now is somebody else.
+  // The old host may belong to another user of the tunnel service now.
   assert.equal(await statusOf(url, { host: new URL(before).host }), 403)
   assert.equal(await statusOf(url, { origin: before }), 403)
   assert.equal(await statusOf(url, { origin: url }), 401)
@@ -87,7 +87,7 @@ test('a client that dies is started again, with all its processes, and its new U
   assert.match(readiness.text, new RegExp(`degraded.*no longer ${before}`))
 })
 
-test('a resource URL that was given stays when the public URL changes', async (t) => {
+test('a configured resource URL stays when the public URL changes', async (t) => {
   const mark = word(t)
   const issuer = await issuing(t)
   const tunnel = await tunnelled(t, {
@@ -115,7 +115,7 @@ test('a client with a fixed port has the same URL after a restart', async (t) =>
   assert.equal(await statusOf(before), 200)
 })
 
-test('with a public URL the pattern only says when the tunnel is open', async (t) => {
+test('with a public URL the pattern only finds when the tunnel is open', async (t) => {
   const tunnel = await tunnelled(t, {
     ...client(),
     tunnelCommandPattern: 'welcome',
@@ -170,7 +170,7 @@ test('the secrets of the gateway are not in the environment of the client', asyn
   assert.equal(last, 'url=http://127.0.0.1:1')
 })
 
-/** The URL that is read off these lines, or why there is none. */
+/** The URL that the plugin finds in these lines, or why it finds none. */
 async function readOff(t: TestContext, lines: readonly string[], pattern?: string): Promise<string> {
   const file = join(folder(t), 'lines')
   writeFileSync(file, lines.map((line) => `${line}\n`).join(''))
@@ -213,7 +213,7 @@ test('the public URL is the first https URL without a path that a program prints
   )
 })
 
-test('a port that the URL of the main port leaves out is told all the same', async (t) => {
+test('the client gets the port of the main URL, also when the URL leaves it out', async (t) => {
   const script = 'console.log("https://a.example:" + process.argv[1])'
   const { tunnel } = await asked(t, {
     use: 'tunnel/command',
@@ -225,8 +225,8 @@ test('a port that the URL of the main port leaves out is told all the same', asy
   await open.close()
 })
 
-test('the output of well-known clients is understood', async (t) => {
-  // As their sources and users show it: none of them could be run here.
+test('the plugin finds the URL in the output of well-known clients', async (t) => {
+  // Output from their sources and users' reports: none of the clients could be run here.
   const cloudflared = [
     '2026-01-01T00:00:00Z INF Thank you for trying Cloudflare Tunnel. Terms of Use (https://www.cloudflare.com/website-terms/), and https://developers.cloudflare.com/cloudflare-one/connections/connect-apps',
     '2026-01-01T00:00:01Z INF Requesting new quick Tunnel on trycloudflare.com...',
@@ -250,7 +250,7 @@ test('the output of well-known clients is understood', async (t) => {
   assert.equal(await readOff(t, ['your url is: https://calm-cat-1.loca.lt']), 'https://calm-cat-1.loca.lt')
 })
 
-test('the match of a pattern is validated too, and a pattern that takes long ends the attempt', async (t) => {
+test('the match of a pattern is validated too, and a slow pattern ends the attempt', async (t) => {
   assert.equal(await readOff(t, ['at https://a.example/x'], 'at (\\S+)'), 'TUNNEL_URL')
   assert.equal(await readOff(t, ['at http://a.example'], 'at (\\S+)'), 'TUNNEL_URL')
   assert.equal(await readOff(t, ['at https://a@b.example'], 'at (\\S+)'), 'TUNNEL_URL')
@@ -291,7 +291,7 @@ test('only the beginning of an endless line is kept in memory', async (t) => {
   assert.ok(printed().every((line) => line.length <= 4096))
 })
 
-test('a client that prints no URL in time, or is not installed, is an error at the start', async (t) => {
+test('a client that prints no URL in time, or is not installed, fails the start', async (t) => {
   const mark = word(t)
   const silent = { ...client(`0 ${mark}`), tunnelCommandPattern: 'never (x)', tunnelTimeout: 1_500 }
   await assert.rejects(tunnelled(t, silent), /no tunnel within 1\.5 s: --debug shows/)

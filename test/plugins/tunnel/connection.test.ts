@@ -19,7 +19,7 @@ const welcome = plugin(
   ({ http }) => void http.get('/', { config: { public: true } }, () => 'welcome'),
 )
 
-/** A tunnel that leads nowhere, under the URL that it is told to have. */
+/** A tunnel that leads nowhere, with a given URL. */
 function leading(url: string, notes: string[] = [], key = 'one'): Entry {
   return providing('leading', Tunnel, {
     name: 'leading',
@@ -142,7 +142,7 @@ test('a reload with the same key keeps the tunnel, and with another one opens th
   assert.deepEqual(notes, ['open', 'open', 'close', 'close'])
 })
 
-test('whoever begins to watch once the tunnel is open is told its origin at once', async (t) => {
+test('a watcher that begins once the tunnel is open gets the origin at once', async (t) => {
   let addresses: readonly PublicAddress[] = []
   const watching = plugin('watching', (gateway) => {
     const provided = gateway.use(PublicAddress)
@@ -156,7 +156,7 @@ test('whoever begins to watch once the tunnel is open is told its origin at once
   assert.deepEqual(told, ['https://a.example'])
 })
 
-test('a reload whose tunnel does not open changes nothing', async (t) => {
+test('a reload whose tunnel does not open leaves the old tunnel and list', async (t) => {
   const notes: string[] = []
   const running = await serving(t, listOf(leading('https://a.example', notes)))
   await assert.rejects(running.swap(listOf(leading('nonsense', [], 'two'))), /cannot be used/)

@@ -16,7 +16,7 @@ export function running(mark: string): Process[] {
     })
 }
 
-/** The child processes, and theirs. */
+/** The child processes, and their children. */
 export function descendants(parent: number): number[] {
   const children = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     .split('\n')
@@ -32,7 +32,7 @@ export function endAll(mark: string): void {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It ended by itself meanwhile.
+      // The process has ended by itself meanwhile.
     }
   }
 }

@@ -77,7 +77,7 @@ test('RS-32, T7: through the tunnel only the public host and its own origin are 
   }
 })
 
-test('a main port of IPv6, and one that its URL leaves out, are forwarded too', real, async (t) => {
+test('ssh also forwards to a main port on IPv6, and to a port that the URL leaves out', real, async (t) => {
   const server = await sshd(t)
   const { user, port, identity: identityFile, knownHosts: knownHostsFile } = server
   const settings = { destination: `${user}@127.0.0.1`, port, identityFile, knownHostsFile }
@@ -114,7 +114,7 @@ test('when the ssh server restarts, the log says so and the tunnel is opened aga
   assert.equal((await tunnel.readiness()).status, 200)
   assert.deepEqual(tunnel.said().slice(0, 3), [
     'the tunnel is open',
-    'the tunnel is lost; it is opened again',
+    'the tunnel is lost; the gateway opens it again',
     'the tunnel cannot be opened again yet',
   ])
 })
@@ -168,7 +168,7 @@ for (const signals of [['SIGKILL'], ['SIGTERM', 'SIGTERM']] as const) {
   })
 }
 
-test('a tunnel that cannot be opened is an error at the start, which says what to do', real, async (t) => {
+test('a tunnel that cannot be opened fails the start, and the error says what to do', real, async (t) => {
   const server = await sshd(t)
   const flags = flagsFor({ ...server, knownHosts: server.otherKnownHosts })
   const argv = [

@@ -12,11 +12,11 @@ import { descendants } from './processes.js'
 
 const SSHD = '/usr/sbin/sshd'
 
-/** Why there can be no real sshd here, for `skip`; `false` where there can. */
+/** Why no real sshd can run here, for `skip`; `false` if it can. */
 export const noSshd =
   existsSync(SSHD) && hasPlaceOfPrivilege() ? false : 'no sshd is installed on this machine'
 
-/** As root it wants an empty folder, which the system makes at its start and a container may lack. */
+/** As root sshd needs an empty folder, which the system makes at its start and a container may lack. */
 function hasPlaceOfPrivilege(): boolean {
   if (process.getuid?.() !== 0) return true
   try {
@@ -31,7 +31,7 @@ export interface Sshd {
   readonly port: number
   readonly identity: string
   readonly knownHosts: string
-  /** A key that the server takes from nobody, and a file that names another key than its own. */
+  /** A key that the server does not accept, and a known_hosts file with another key than the server's. */
   readonly otherIdentity: string
   readonly otherKnownHosts: string
   readonly user: string

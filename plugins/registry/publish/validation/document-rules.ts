@@ -4,7 +4,7 @@ import { objectsIn, packageFindings, urlFindings } from './package-rules.js'
 import { SCHEMA_URL } from './schema-findings.js'
 import { addressFindings, serverVersionFindings } from './value-rules.js'
 
-/** What the official registry asks of a document beyond the schema, as a company's registry asks it. */
+/** The official registry's rules for a document beyond the schema, as far as they suit a company's registry. */
 export function semanticFindings(document: JsonObject): readonly Finding[] {
   const { name, version, title, repository, websiteUrl, icons, packages, remotes } = document
   return [
@@ -22,9 +22,9 @@ export function semanticFindings(document: JsonObject): readonly Finding[] {
   ]
 }
 
-// Those that were published before the one in force. Their documents mostly fit it.
+// Schemas that were published before the one in force. Most of their documents fit it too.
 const OLDER = ['2025-07-09', '2025-09-16', '2025-09-29', '2025-10-11', '2025-10-17']
-// The official registry calls the member so, and its command line looks for it.
+// The official registry gives the member this name, and its command line looks for it.
 const SCHEMA = ['schema']
 
 function schemaUrlFindings(url: unknown): readonly Finding[] {

@@ -1,4 +1,4 @@
-/** One thing that is wrong with a server document, in the form of the official registry. */
+/** One mistake in a server document, in the form of the official registry. */
 export interface Issue {
   readonly type: 'json' | 'schema' | 'semantic' | 'linter'
   /** `packages[0].transport.url`; empty for the whole document. */
@@ -6,7 +6,7 @@ export interface Issue {
   readonly message: string
   /** A document is valid when none of its issues is an error. */
   readonly severity: 'error' | 'warning'
-  /** The rule: a name such as `invalid-server-name`, or a place in the schema. */
+  /** The rule: a name such as `invalid-server-name`, or a path in the schema. */
   readonly reference: string
 }
 
@@ -16,7 +16,7 @@ export type Path = readonly (string | number)[]
 /** An issue whose place can still be looked up in the document. */
 export interface Finding extends Omit<Issue, 'path'> {
   readonly at: Path
-  /** Where in the text it is, for what has no place in the document. */
+  /** The position in the text, for an issue without a place in the document. */
   readonly offset?: number
 }
 
@@ -34,12 +34,15 @@ export const semantic = (at: Path, reference: string, message: string): Finding 
 export const warning = (at: Path, reference: string, message: string): Finding =>
   finding('linter', at, reference, message, 'warning')
 
-/** Issues of one document that are told in full: a hostile one must not fill a response, nor the memory. */
+/**
+ * How many issues of one document are reported in full: a hostile document must fill neither a response nor the
+ * memory.
+ */
 export const MOST_ISSUES = 100
 
 /** Findings of which there may be thousands, and all of them errors. */
 export interface Errors {
-  /** The first of them. */
+  /** The first of the issues. */
   readonly findings: readonly Finding[]
   readonly more: number
 }
@@ -50,7 +53,7 @@ const QUOTED = 100
 export const quoted = (text: string): string =>
   JSON.stringify(text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text)
 
-/** As the official registry writes it. Bounded, since a member's name may be as long as a document. */
+/** Writes a path as the official registry does. Bounded, since a member's name may be as long as a document. */
 export function pathText(path: Path): string {
   const text = path.reduce<string>((before, step) => {
     if (typeof step === 'number') return `${before}[${step}]`
@@ -60,12 +63,12 @@ export function pathText(path: Path): string {
   return text.length > 3 * QUOTED ? `${text.slice(0, 3 * QUOTED)}…` : text
 }
 
-/** The answer of `POST /validate`, and what a publication is judged by. */
+/** The response of `POST /validate`, and the verdict on a publication. */
 export interface Validation {
   readonly valid: boolean
-  /** Whether the bytes are JSON at all; of anything else, nothing more is judged. */
+  /** Whether the bytes are JSON; if not, no other rule is checked. */
   readonly isJson: boolean
-  /** As far as it can be read, and by every client alike. */
+  /** The document, when every client would read it alike. */
   readonly name?: string | undefined
   readonly version?: string | undefined
   readonly issues: readonly Issue[]

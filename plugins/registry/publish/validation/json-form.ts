@@ -1,20 +1,20 @@
 import { type Errors, type Finding, finding, MOST_ISSUES, type Path, quoted } from './issue.js'
 
-/** What `JSON.parse` does not tell: what different clients would read differently, and what is too much. */
+/** Faults that `JSON.parse` does not report: text that clients read differently, and too many values. */
 export interface JsonForm extends Errors {
-  /** Where the text stops being JSON. */
+  /** The position at which the text stops being JSON. */
   readonly brokenAt?: number
-  /** Nothing else is judged then. */
+  /** When set, no other rule is checked. */
   readonly tooMuch: boolean
 }
 
-/** Called with each value, and where it and the member that holds it begin. */
+/** Receives each value, with the start of the value and of the member that holds it. */
 export type Visit = (path: Path, start: number, key: number | undefined) => void
 
 const MAX_DEPTH = 64
 // Thousands of wrong values in one document must not keep the process busy.
 const MAX_VALUES = 5_000
-// Errors of an object are copied to those before it, so that the time for them grows with the square.
+// The validator copies the errors of an object to the errors before it, so the time grows with the square.
 const MAX_OBJECTS = 500
 
 /** Reads the form of a JSON text, value by value. */

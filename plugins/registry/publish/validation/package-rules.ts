@@ -7,7 +7,7 @@ export const objectsIn = (value: unknown): readonly (readonly [JsonObject, numbe
     ? value.flatMap((each: unknown, index) => (isJsonObject(each) ? [[each, index] as const] : []))
     : []
 
-/** What the official registry asks of a package, without asking the registry of the package. */
+/** The official registry's rules for a package, without a request to the package's own registry. */
 export function packageFindings(one: JsonObject, at: Path): readonly Finding[] {
   const { identifier, registryBaseUrl, registryType, version } = one
   return [
@@ -118,7 +118,7 @@ function transportFindings(one: JsonObject, at: Path): readonly Finding[] {
   return urlFindings(transport['url'], [...at, 'url'], known, rule)
 }
 
-// With very many, few bytes would take long to judge.
+// With very many variables, a short document would take long to check.
 const MOST_VARIABLES = 32
 
 /** A URL with variables, each of which has to be declared. */

@@ -18,7 +18,7 @@ const definitions = {
 }
 const schema = strictSchema({ ...published, definitions })
 const pointers = pointersIn(schema)
-// Without the meta-schema: the schema is a file of this program, and compiling is faster.
+// No check against the meta-schema: the schema is a file of this program, and compiling is faster so.
 const ajv = new Ajv({
   allErrors: true,
   discriminator: true,
@@ -29,7 +29,7 @@ const ajv = new Ajv({
 addFormats.default(ajv, ['uri'])
 const validate = ajv.compile(schema)
 
-/** What of a document is against the schema in force, apart from what a rule has found at the same path. */
+/** The violations of the schema in force, without those at a path where a rule has already found an issue. */
 export function schemaErrors(document: unknown, ruled: ReadonlySet<string>): Errors {
   if (validate(document)) return { findings: [], more: 0 }
   const errors = (validate.errors ?? []).filter(isCause)
@@ -45,11 +45,11 @@ export function schemaErrors(document: unknown, ruled: ReadonlySet<string>): Err
 
 /** Whether an error says more than those of the schema around it. */
 const isCause = ({ keyword, params, schemaPath }: ErrorObject): boolean =>
-  // A member `type` that is missing is told by `required`, and what else is missing by the `anyOf` around it.
+  // `required` reports a missing member `type`, and the `anyOf` around it reports other missing members.
   !(keyword === 'discriminator' && params['error'] === 'tag' && params['tagValue'] === undefined) &&
   !/\/anyOf\/\d+\/required$/.test(schemaPath)
 
-/** Ajv names a place by JSON Pointer, which does not tell an index from a member. */
+/** Ajv names a place by JSON Pointer, which does not distinguish an index from a member. */
 function stepsOf(pointer: string, document: unknown): Path {
   let value = document
   return pointer

@@ -1,4 +1,4 @@
-// `sallyport/server-json`: server documents judged as a registry judges them, for the command line and for programs.
+// `sallyport/server-json`: validates server documents as a registry does, for the command line and for programs.
 
 export type { Issue, Validation } from './issue.js'
 export { type LocatedIssue, type LocatedValidation, validateLocated } from './validate-located.js'

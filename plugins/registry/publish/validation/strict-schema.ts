@@ -12,10 +12,10 @@ interface Shape {
 }
 
 /**
- * The published schema, refusing what it leaves open: members that it does not name. They cannot be refused from outside,
- * since `allOf` spreads the members of an object over several schemas; here each object is one. Of several forms, the
- * member `type` decides, so that a document is told what is wrong with the form that it has. What this does not know of
- * JSON Schema, it refuses: nothing of the published schema gets lost.
+ * The published schema, made strict: it refuses members that the schema does not name. `additionalProperties` alone
+ * cannot refuse them, since `allOf` spreads the members of an object over several schemas; here each object is one
+ * schema. Where an object has several forms, its member `type` selects one, so that the errors are about that form. A
+ * keyword of JSON Schema that this code does not know throws, so that no rule of the published schema gets lost.
  */
 export function strictSchema(published: JsonObject): JsonObject {
   const definitions = objectIn(published['definitions'])

@@ -2,7 +2,7 @@ import { type Finding, type Issue, MOST_ISSUES, type Path, type Validation } fro
 import { jsonForm } from './json-form.js'
 import { judge, validationOf } from './validate-server.js'
 
-/** An issue, and where in the text of the document it is. Both are counted from 1. */
+/** An issue with its line and column in the text of the document, both counted from 1. */
 export interface LocatedIssue extends Issue {
   readonly line: number
   readonly column: number
@@ -17,7 +17,7 @@ interface Offsets {
   readonly key: number
 }
 
-/** `validateServer` for those who have the text before them: its issues in the order of the text. */
+/** `validateServer` for authors who edit the text: the issues in the order of the text. */
 export function validateLocated(bytes: Uint8Array): LocatedValidation {
   const judgement = judge(bytes)
   const { findings, text = '' } = judgement
@@ -34,12 +34,12 @@ export function validateLocated(bytes: Uint8Array): LocatedValidation {
 
 function offsetsIn(text: string): ReadonlyMap<string, Offsets> {
   const offsets = new Map<string, Offsets>()
-  // Of a repeated member the last one counts, as for those who read it.
+  // The last of repeated members counts, as in JSON.parse.
   jsonForm(text, (path, value, key) => offsets.set(keyOf(path), { value, key: key ?? value }))
   return offsets
 }
 
-/** Where a finding is; of what is missing, where the nearest thing around it begins. */
+/** The position of a finding; for a missing member, the start of the nearest value around it. */
 function offsetOf({ at, offset, reference }: Finding, offsets: ReadonlyMap<string, Offsets>): number {
   if (offset !== undefined) return offset
   const path = at.length === 1 && at[0] === 'schema' ? ['$schema'] : at

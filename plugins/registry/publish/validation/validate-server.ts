@@ -16,7 +16,7 @@ import { schemaErrors } from './schema-findings.js'
 
 export type { Issue, Validation } from './issue.js'
 
-/** Judges the bytes of a server document: all that is wrong with it, at once. The caller bounds their number. */
+/** Validates the bytes of a server document, and reports all issues at once. The caller bounds the size. */
 export function validateServer(bytes: Uint8Array): Validation {
   return validationOf(judge(bytes))
 }
@@ -44,7 +44,7 @@ const issueOf = ({ type, at, message, severity, reference }: Finding): Issue => 
   reference,
 })
 
-/** All that is known of the bytes of a document. */
+/** The result of reading the bytes of a document. */
 interface Judgement extends Errors {
   readonly isJson: boolean
   readonly text?: string
@@ -52,7 +52,7 @@ interface Judgement extends Errors {
   readonly version?: string | undefined
 }
 
-/** Judges a document by its bytes, its form, the schema in force, and the rules beyond it. */
+/** Validates a document by its bytes, its form, the schema in force, and the rules beyond the schema. */
 export function judge(bytes: Uint8Array): Judgement {
   const text = textOf(bytes)
   if (typeof text !== 'string') return { isJson: false, findings: [text], more: 0 }
@@ -100,14 +100,16 @@ function parsed(text: string): { readonly value: unknown } | undefined {
 function documentErrors(value: unknown, bytes: Uint8Array): Errors {
   if (!isJsonObject(value)) return schemaErrors(value, new Set())
   const byRules = [...semanticFindings(value), ...extensionFindings(extensionBytes(value, bytes))]
-  // A rule says more of a value than the schema, which has patterns for it.
+  // A rule explains more about a value than a pattern of the schema does.
   const ruled = new Set(byRules.filter(isError).map(({ at }) => pathText(at)))
   const { findings, more } = schemaErrors(value, ruled)
   const isRefused = more > 0 || findings.length > 0 || ruled.size > 0
   return { findings: [...findings, ...byRules, ...(isRefused ? [] : catalogueErrors(value))], more }
 }
 
-/** What the catalogue would refuse: nothing may be stored that is never served. */
+/**
+ * The issues for which the catalogue would refuse the document: the store must hold no document that is never served.
+ */
 function catalogueErrors(value: JsonObject): readonly Finding[] {
   const issues = serverDocument.safeParse(value).error?.issues ?? []
   return issues.slice(0, MOST_ISSUES).map(({ path, message }) => {
@@ -118,7 +120,7 @@ function catalogueErrors(value: JsonObject): readonly Finding[] {
 
 const isError = ({ severity }: Pick<Finding, 'severity'>): boolean => severity === 'error'
 
-/** How long the extension of the publisher is as it will be served. */
+/** The size of the publisher's extension as the registry will serve it. */
 function extensionBytes({ _meta }: JsonObject, bytes: Uint8Array): number {
   if (!isJsonObject(_meta) || _meta[PUBLISHER] === undefined) return 0
   const scan = new JsonScan(bytes)

@@ -4,7 +4,7 @@ import { type Finding, type Path, quoted, semantic, warning } from './issue.js'
 
 const LONGEST_VERSION = 255
 
-/** A version names one thing, for ever: no range, and no word that means another one tomorrow. */
+/** A version names one release for ever: no range, and no word such as `latest` that moves. */
 export function versionFindings(version: unknown, at: Path): readonly Finding[] {
   if (typeof version !== 'string') return []
   if (version.length > LONGEST_VERSION) {
@@ -23,10 +23,10 @@ export function versionFindings(version: unknown, at: Path): readonly Finding[] 
   return []
 }
 
-// A segment of URLs, as it stands and when people read it: `..`, encoded or not, would be another path for most clients.
+// The name is a segment of URLs: most clients would read `..`, encoded or not, as another path.
 const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._+:~-]+$/
 
-/** Of a server's own version, by which the newest one is found. */
+/** The rule for a server's own version, which decides what is newest. */
 export function serverVersionFindings(version: unknown, at: Path): readonly Finding[] {
   const findings = versionFindings(version, at)
   if (typeof version !== 'string' || findings.length > 0) return findings
@@ -54,18 +54,21 @@ function looksLikeRange(version: string): boolean {
   return text.split('.').some(isWildcard) || (text.split(/[-+]/, 1)[0] ?? '').split('.').some(isWildcard)
 }
 
-/** What is expected of a URL. `reference`: the name of the rule. */
+/** The rules for a URL. `reference`: the name of the rule. */
 interface AddressRule {
   readonly reference: string
   /** Whether it may have variables in braces, such as `https://{tenant}.example.com`. */
   readonly hasVariables?: true
   /** Whether readers should know that only some networks reach it. */
   readonly tellsPrivate?: true
-  /** Whether plain http is good wherever it leads. */
+  /** Whether plain http is valid for any host. */
   readonly anyHttp?: true
 }
 
-/** A company's registry may name what is inside: plain http and private hosts are warnings there, and public plain http is refused. */
+/**
+ * A company's registry may list internal servers: private hosts, also with plain http, are warnings; public plain
+ * http is an error.
+ */
 export function addressFindings(text: string, at: Path, rule: AddressRule): readonly Finding[] {
   const { reference, hasVariables, anyHttp, tellsPrivate } = rule
   if (text.length > LONGEST_URL)
@@ -95,7 +98,7 @@ function parsed(text: string): URL | undefined {
   return new URL(text)
 }
 
-// The ends of names that no public name has: RFC 6761, RFC 6762 (appendix G), RFC 8375, and those of clusters.
+// Suffixes that no public host name has: RFC 6761, RFC 6762 (appendix G), RFC 8375, and those of clusters.
 const PRIVATE_ENDS = [
   'localhost',
   'local',
@@ -118,7 +121,7 @@ function reachOf(url: URL): 'public' | 'private' {
 }
 
 const PLACEHOLDER = 'placeholder'
-// Browsers and servers take no longer ones.
+// Browsers and servers refuse longer URLs.
 const LONGEST_URL = 2_048
 
 /** The names in braces. Without a regular expression, which would be quadratic in a text of braces. */
@@ -132,7 +135,7 @@ export function variablesIn(text: string): readonly string[] {
   return names
 }
 
-/** The URL with something in the place of each variable, a number where a port is. */
+/** The URL with each variable replaced by a sample value, or by a number where the port stands. */
 function withoutVariables(text: string): string {
   const [first = '', ...parts] = text.split('{')
   return parts.reduce((before, part) => {

@@ -13,7 +13,7 @@ const skip = noKeyring ?? (process.platform === 'linux' ? false : 'the tests bri
 /** What is mapped into a process, native modules among it. */
 const loadsKeyring = (pid = 0): boolean => readFileSync(`/proc/${pid}/maps`, 'utf8').includes('/keyring.')
 
-test('a login is encrypted with a key in the keyring; without it that is said, and nothing is lost', {
+test('a login is encrypted with a key in the keyring; without a keyring a line says so, and nothing is lost', {
   skip,
 }, async (t) => {
   const own = await keyring(folder(t))

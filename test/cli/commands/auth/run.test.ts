@@ -8,7 +8,7 @@ import { program } from '#kit/program.js'
 import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
 import { valuesIn } from '../../../plugins/state/stored.js'
 
-test('a proxy signs in by its flags, the login outlives it, is listed without its tokens, and is dropped', async (t) => {
+test('a login of a proxy survives it, is listed without its tokens, and is deleted', async (t) => {
   const server = await startAuthorizationServer(t)
   const state = folder(t)
   const environment = { XDG_STATE_HOME: state, SERVICE_REMOTE_OAUTH_CLIENT_SECRET: 'canary-secret' }
@@ -52,7 +52,7 @@ test('a proxy signs in by its flags, the login outlives it, is listed without it
   assert.equal(statSync(join(state, 'sallyport')).mode & 0o777, 0o700)
 })
 
-test('a login that is not to be kept leaves nothing behind', async (t) => {
+test('a login that must not be stored leaves nothing behind', async (t) => {
   const server = await startAuthorizationServer(t)
   const state = folder(t)
   const flags = ['--remote-auth-skip-browser', '--remote-auth-no-store', '--remote-auth-callback-port=0']

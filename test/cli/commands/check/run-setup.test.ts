@@ -7,7 +7,7 @@ import { listening } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { startedProgram } from '#kit/started-program.js'
 
-/** A plugin of somebody else: what it declares, and what its setup does. */
+/** A third-party plugin: the capabilities that it declares, and the code of its setup. */
 const plugin = (name: string, provides: string, setup: string): string => `
   import { writeFileSync } from 'node:fs'
   import { ConfigError, definePlugin, Guard, Policy } from 'sallyport'
@@ -48,21 +48,21 @@ function assertFaults({ stdout, stderr }: { readonly stdout: string; readonly st
   for (const [index, fault] of FAULTS.entries()) assert.match(lines[index] ?? '', fault)
 }
 
-test('check finds what setup of each plugin lacks, adds, refuses and throws, at the line that names it', async (t) => {
+test('check reports missing and undeclared capabilities, refusals and errors of each setup, at the line of the plugin', async (t) => {
   const home = folder(t, faulty)
   const checking = program(t, ['check', '--config', join(home, 'list.yaml')])
   assert.equal(await checking.ended(), 2)
   assertFaults(checking.output)
 })
 
-test('the program as it is published finds the same', async (t) => {
+test('the built program finds the same', async (t) => {
   const home = folder(t, faulty)
   const checking = startedProgram(t, ['check', '--config', join(home, 'list.yaml')])
   assert.equal(await checking.ended(), 2)
   assertFaults(checking.output)
 })
 
-test('check asks nobody and writes nothing, and warns of a setup that would', async (t) => {
+test('check sends no request and writes nothing, and warns of a setup that would', async (t) => {
   let asked = 0
   const url = await listening(t, (_request, response) => response.end(String(++asked)))
   const home = folder(
@@ -76,7 +76,7 @@ test('check asks nobody and writes nothing, and warns of a setup that would', as
   assert.equal(await checking.ended(), 0, checking.output.stderr)
   assert.match(
     checking.output.stderr,
-    /^warning: .*:1:8 .*cannot be tried.*\nwarning: .*:2:8 .*cannot be tried.*\n$/,
+    /^warning: .*:1:8 .*cannot try setup.*\nwarning: .*:2:8 .*cannot try setup.*\n$/,
   )
   assert.equal(asked, 0)
   assert.equal(existsSync(join(home, 'written')), false)
@@ -89,11 +89,11 @@ test('check warns of a plugin that writes as soon as it is loaded, at the line t
   })
   const checking = program(t, ['check', '--config', join(home, 'list.yaml')])
   assert.equal(await checking.ended(), 0, checking.output.stderr)
-  assert.match(checking.output.stderr, /^warning: \S*list\.yaml:1:8 \S+: setup cannot be tried.*\n$/)
+  assert.match(checking.output.stderr, /^warning: \S*list\.yaml:1:8 \S+: check cannot try setup.*\n$/)
 })
 
 for (const [what, setup, expected] of [
-  ['ends the process', 'process.exit(3)', /list\.yaml: setup of a plugin ends the process \(code 3\)\n/],
+  ['ends the process', 'process.exit(3)', /list\.yaml: setup of a plugin ended the process \(code 3\)\n/],
   ['catches nothing', "Promise.reject(new Error('astray'))", /list\.yaml: an uncaught error.*: astray\n/],
 ] as const)
   test(`check reports a plugin that ${what}`, async (t) => {
@@ -108,7 +108,7 @@ test('check warns where the process for setup does not start', async (t) => {
   const environment = { NODE_OPTIONS: `--require=${join(home, 'absent.cjs')}` }
   const checking = program(t, ['check', '--config', join(home, 'list.yaml')], { environment })
   assert.equal(await checking.ended(), 0)
-  assert.match(checking.output.stderr, /^warning: \S*list\.yaml: .*does not start \(code 1\)\n$/)
+  assert.match(checking.output.stderr, /^warning: \S*list\.yaml: .*did not start \(code 1\)\n$/)
 })
 
 const PACKAGES = ['pg', 'ioredis', '@opentelemetry/', '@marcbachmann/cel-js']

@@ -23,15 +23,15 @@ test('a registry that would start ends with 0, and nothing listens for it', asyn
   assert.match(stdout, /config\.yaml: nothing is wrong/)
 })
 
-test('a list of plugins is checked as `run` would, scopes and plugins of strangers among them', async (t) => {
+test('a list of plugins is checked as `run` would, with scopes and third-party plugins', async (t) => {
   const mine = `export default { name: 'mine', api: 1, setup() {} }`
   const text = '- use: ./mine.mjs\n- scope: /a\n  plugins:\n    - use: auth/anonymous\n'
   const { code, stdout, stderr } = await check(t, text, { 'mine.mjs': mine })
   assert.equal(code, 0, stderr)
-  assert.match(stdout, /plugins: 2\nnot looked at: .*doctor --config .*config\.yaml.*\n$/)
+  assert.match(stdout, /plugins: 2\nnot checked: .*doctor --config .*config\.yaml.*\n$/)
 })
 
-test('what is wrong with the form and with the entries is told at once, in the order of the file, then with what settings become', async (t) => {
+test('mistakes of form and of entries are reported together, in the order of the file, then mistakes of the resulting list', async (t) => {
   const sections = [
     'auth:',
     '  oauth:',
@@ -94,7 +94,7 @@ test('one mistake is one line', async (t) => {
   }
 })
 
-test('a type of provider that is misspelt, or is the name of a product, gets what was meant', async (t) => {
+test('a misspelt type of provider, or the name of a product, gets a suggestion', async (t) => {
   for (const [types, meant] of [
     [
       ['keycloak', 'Okta'],
@@ -113,8 +113,8 @@ test('a type of provider that is misspelt, or is the name of a product, gets wha
       `auth: { oauth: { resourceUrl: https://a.example, providers: [${written}] } }`,
     )
     const lines = stderr.trim().split('\n')
-    const told = lines.map((line) => /did you mean "\w+"|use `oidc`|no such file/.exec(line)?.[0])
-    assert.deepEqual(told, meant, stderr)
+    const reported = lines.map((line) => /did you mean "\w+"|use `oidc`|no such file/.exec(line)?.[0])
+    assert.deepEqual(reported, meant, stderr)
   }
 })
 
@@ -204,13 +204,13 @@ for (const [mistake, text, expected] of [
     )
   })
 
-test('a need that nobody meets is found without a boot', async (t) => {
+test('a missing capability is found without a boot', async (t) => {
   const { code, stderr } = await check(t, '- use: registry/api\n')
   assert.equal(code, 2)
   assert.match(stderr, /registry\/api/)
 })
 
-test('a plugin that is not there, and one that is there twice, are named where the file names them', async (t) => {
+test('a missing plugin and a repeated plugin are named at their place in the file', async (t) => {
   const oauth = ['resourceUrl: https://registry.example', 'providers:']
   const { code, stderr } = await check(
     t,
@@ -241,12 +241,12 @@ test('a plugin that is not there, and one that is there twice, are named where t
   )
 })
 
-test('a file that is not there ends with 2', async (t) => {
+test('a missing file ends with 2', async (t) => {
   const checking = program(t, ['check', '--config', join(folder(t, {}), 'absent.yaml')])
   assert.equal(await checking.ended(), 2)
 })
 
-test('what is valid but doubtful is a warning where it was written, and the exit code stays 0', async (t) => {
+test('a valid setting that is probably a mistake is a warning at its place, and the exit code stays 0', async (t) => {
   const mine = `import { definePlugin } from 'sallyport'
     const jsonSchema = { input: () => ({ type: 'object', properties: { rules: { type: 'array' } } }) }
     const schema = { '~standard': { version: 1, vendor: 'mine', validate: (value) => ({ value }), jsonSchema } }

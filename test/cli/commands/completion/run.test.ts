@@ -36,7 +36,7 @@ for (const shell of shells) {
     for (const [line, words] of offers) assert.deepEqual(offered(line), words, line)
   })
 
-  test(`${shell} can read its script`, { skip: !hasShell(shell) }, (t) => {
+  test(`${shell} parses its script`, { skip: !hasShell(shell) }, (t) => {
     const cwd = folder(t, { script: completionScript(shell, commands) })
 
     assert.equal(spawnSync(shell, ['-n', 'script'], { cwd }).stderr.toString(), '')

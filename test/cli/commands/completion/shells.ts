@@ -58,7 +58,7 @@ _sallyport
     ask: 'for offer in (complete -C $argv[1]); echo offer:$offer; end',
     args: (script, line) => ['--no-config', script, line],
   },
-  // It completes for somebody at a terminal alone.
+  // zsh completes only at a terminal.
   zsh: {
     before: ['autoload -Uz compinit && compinit -u'],
     ask: `compadd() {

@@ -24,7 +24,7 @@ const good = (name: string, more: object = {}) => ({
   ...more,
 })
 
-test('the documents of a file are counted, and the refused ones are named with line and column', async (t) => {
+test('the documents of a file are counted, and refused ones are named with line and column', async (t) => {
   const remotes = [{ type: 'streamable-http', url: 'not a URL' }]
   const home = folder(t, {
     'all.json': JSON.stringify([good('a'), good('b')]),

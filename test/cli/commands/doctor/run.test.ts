@@ -31,12 +31,12 @@ const configOf = (provider: object) => ({
 async function looked(
   t: TestContext,
   config: object,
-  { files = {}, patience }: { files?: Readonly<Record<string, string>>; patience?: number } = {},
+  { files = {}, timeout }: { files?: Readonly<Record<string, string>>; timeout?: number } = {},
 ): Promise<{ readonly findings: readonly Finding[] }> {
   const home = folder(t, { ...files, 'config.json': JSON.stringify(config) })
   const planned = await planOf(await readList(join(home, 'config.json'), process.env))
   assert.ok('plan' in planned, JSON.stringify(planned))
-  return { findings: await examine(planned.plan, home, patience) }
+  return { findings: await examine(planned.plan, home, timeout) }
 }
 
 const provider = (t: TestContext, settings: object) => looked(t, configOf(settings))
@@ -45,7 +45,7 @@ const target = (t: TestContext, uri: string) => looked(t, [{ use: 'forward/http'
 const faultsOf = ({ findings }: { findings: readonly Finding[] }) =>
   findings.filter(({ state }) => state === 'wrong').map(({ code }) => code)
 
-test('a provider that works is found well, and a registry that is not up is only told', async (t) => {
+test('a working provider is ok, and a registry that is not running is only a warning', async (t) => {
   const issuer = await issuing(t)
   const introspection = { introspectionUrl: issuer.introspectionUrl, clientId: 'c', clientSecret: 's' }
   const config = configOf({ ...issuer.provider, ...introspection })
@@ -75,7 +75,7 @@ test('a port where nothing listens is named', async (t) => {
   assert.deepEqual(faultsOf(found), ['TCP_REFUSED'])
 })
 
-test('an address inside that was not allowed is named, and nobody there is asked', async (t) => {
+test('a private address that was not allowed is named, and gets no request', async (t) => {
   const issuer = await issuing(t)
   const config = configOf({ ...issuer.provider, allowPrivateIP: false })
   const home = folder(t, { 'config.json': JSON.stringify(config) })
@@ -85,7 +85,7 @@ test('an address inside that was not allowed is named, and nobody there is asked
   assert.equal(issuer.asked.length, 0)
 })
 
-test('an authority that is not trusted is named, and with its file all is well', async (t) => {
+test('an authority that is not trusted is named, and with its file everything is ok', async (t) => {
   const ca = authority(t)
   const issuer = await issuing(t, { tls: ca.issue(['localhost']) })
   const found = await provider(t, issuer.provider)
@@ -94,7 +94,7 @@ test('an authority that is not trusted is named, and with its file all is well',
   assert.deepEqual(faultsOf(await provider(t, { ...issuer.provider, caCertPath: ca.file })), [])
 })
 
-test('a certificate for another host, and one that has ended, are named', async (t) => {
+test('a certificate for another host and an expired certificate are named', async (t) => {
   const ca = authority(t)
   const other = await tlsListening(t, ca.issue(['elsewhere.example']), (_request, response) => response.end())
   const old = await tlsListening(t, ca.issue(['localhost'], -1), (_request, response) => response.end())
@@ -122,7 +122,7 @@ test('a key set without keys is named', async (t) => {
   assert.deepEqual(faultsOf(await provider(t, issuer.provider)), ['KEYS_MISSING'])
 })
 
-test('credentials that introspection refuses are named, and no secret is told', async (t) => {
+test('credentials that introspection refuses are named, and no secret is shown', async (t) => {
   const issuer = await issuing(t)
   issuer.faults.set('/introspect', (_request, response) => response.writeHead(401).end())
   const clientSecret = 'kept-to-ourselves'
@@ -152,14 +152,14 @@ test('a target that does not speak MCP there is named', async (t) => {
   assert.deepEqual([found.code, faultsOf(found)], [1, ['TARGET_FAILED']])
 })
 
-test('a target that redirects is told from one that fails', async (t) => {
+test('a target that redirects is distinguished from one that fails', async (t) => {
   const origin = await listening(t, ({ url = '' }, response) =>
     response.writeHead(307, { location: `${url}/` }).end(),
   )
   assert.deepEqual(faultsOf(await target(t, `${origin}/mcp`)), ['TARGET_REDIRECTS'])
 })
 
-test('a target that refuses its own name is told from one that refuses everybody', async (t) => {
+test('a target that refuses its own name is distinguished from one that refuses every request', async (t) => {
   const rule: RequestListener = ({ headers: { host = '' } }, response) =>
     response.writeHead(host.startsWith('localhost') ? 200 : 403).end()
   assert.deepEqual(faultsOf(await target(t, await listening(t, rule))), ['HOST_REFUSED'])
@@ -182,7 +182,7 @@ const place = '/.well-known/oauth-protected-resource/mcp'
 const server = '/.well-known/oauth-authorization-server'
 const resource = { resource: 'ORIGIN/mcp', authorization_servers: ['ORIGIN'] }
 
-test('the way of a client is gone to its end', async (t) => {
+test('doctor follows the discovery of a client to its end', async (t) => {
   const uri = await closed(t, { [place]: resource, [server]: { issuer: 'ORIGIN' } })
   const { findings } = await target(t, uri)
   assert.deepEqual(
@@ -191,7 +191,7 @@ test('the way of a client is gone to its end', async (t) => {
   )
 })
 
-test('each place where a client loses its way is named', async (t) => {
+test('each step at which the discovery of a client fails is named', async (t) => {
   const ways: readonly (readonly [string, Readonly<Record<string, object>>])[] = [
     ['METADATA_MISSING', {}],
     ['RESOURCE_MISMATCH', { [place]: { ...resource, resource: 'https://elsewhere.example' } }],
@@ -214,7 +214,7 @@ const signingIn = (t: TestContext, uri: string, more: object = {}, client = fals
     { use: 'forward/http', with: { target: uri } },
   ])
 
-test('a port that the browser cannot come back to is named: an error when the client is registered with it', async (t) => {
+test('a callback port that cannot be used is named: an error when the client is registered with it', async (t) => {
   const taken = Number(new URL(await listening(t, () => {})).port)
   const uri = await listening(t, (_request, response) => response.end('{}'))
   const fixed = await signingIn(t, uri, { callbackPort: taken, callbackPortFixed: true })
@@ -224,7 +224,7 @@ test('a port that the browser cannot come back to is named: an error when the cl
   assert.ok(free.findings.some(({ code, state }) => code === 'CALLBACK_BUSY' && state === 'warning'))
 })
 
-test('the redirect URI that an own client is registered with is shown', async (t) => {
+test('the redirect URI of a registered client is shown', async (t) => {
   const { port } = new URL(await closedPort())
   const uri = await listening(t, (_request, response) => response.end('{}'))
   const found = async (client: boolean) => {
@@ -235,7 +235,7 @@ test('the redirect URI that an own client is registered with is shown', async (t
   assert.doesNotMatch(String(await found(false)), /registered/)
 })
 
-test('a server at which the gateway could not sign in is named before it tries', async (t) => {
+test('an authorization server at which the gateway cannot sign in is named', async (t) => {
   const S256 = { code_challenge_methods_supported: ['S256'] }
   const registering = { registration_endpoint: 'ORIGIN/register' }
   const found = async (metadata: object, client = false) => {
@@ -248,7 +248,7 @@ test('a server at which the gateway could not sign in is named before it tries',
   assert.deepEqual(await found(registering), ['PKCE_MISSING'])
 })
 
-test('a named authorization server is asked what a login will ask of it', async (t) => {
+test('a named authorization server gets the requests that a login would send', async (t) => {
   const uri = await listening(t, (_request, response) => response.end('{}'))
   const issuer = await issuing(t)
   issuer.metadata = { code_challenge_methods_supported: ['S256'] }
@@ -258,7 +258,7 @@ test('a named authorization server is asked what a login will ask of it', async 
   assert.deepEqual(await Promise.all(looks), [['REGISTRATION_MISSING'], ['SERVER_MISMATCH'], ['TCP_REFUSED']])
 })
 
-test('a target whose metadata nobody needs is not asked for it', async (t) => {
+test('the metadata of a target is not requested when no login needs it', async (t) => {
   const uri = await closed(t, {})
   const issuer = await issuing(t)
   issuer.metadata = { code_challenge_methods_supported: ['S256'] }
@@ -282,7 +282,7 @@ test('a target whose metadata nobody needs is not asked for it', async (t) => {
   assert.deepEqual(faultsOf(await signingIn(t, uri)), ['METADATA_MISSING'])
 })
 
-test('a target that redirects, or is not there, once it has the token is told so', async (t) => {
+test('a target that redirects or is missing, once it has the token, is reported', async (t) => {
   const statuses = [307, 404, 500]
   const looks = statuses.map(async (status) => {
     const uri = await listening(t, ({ headers: { authorization } }, response) =>
@@ -298,7 +298,7 @@ test('a target that redirects, or is not there, once it has the token is told so
   assert.deepEqual(await Promise.all(looks), [['TARGET_REDIRECTS'], ['TARGET_FAILED'], ['TARGET_FAILED']])
 })
 
-test('a token that the target refuses is named, and told by nobody', async (t) => {
+test('a token that the target refuses is reported, and never shown', async (t) => {
   const uri = await listening(t, ({ headers: { authorization } }, response) =>
     authorization === 'Bearer good-token'
       ? response.end('{}')
@@ -315,7 +315,7 @@ test('a token that the target refuses is named, and told by nobody', async (t) =
   assert.doesNotMatch(JSON.stringify(findings), /stale-token/)
 })
 
-test('keys are asked for as the gateway does: Kubernetes has them for nobody who wants JSON alone', async (t) => {
+test('keys are requested as the gateway does: Kubernetes refuses a request that accepts only JSON', async (t) => {
   const issuer = await issuing(t)
   const { keys } = issuer
   issuer.faults.set('/jwks', ({ headers: { accept = '' } }, response) =>
@@ -327,7 +327,7 @@ test('keys are asked for as the gateway does: Kubernetes has them for nobody who
   assert.deepEqual(faultsOf({ findings }), [])
 })
 
-test('a token endpoint that does not know the client, or no exchange, is named', async (t) => {
+test('a token endpoint that does not know the client or the exchange is named', async (t) => {
   const issuer = await issuing(t)
   const found = async (error: string, url = issuer.tokenUrl) => {
     issuer.grant = (form) => ({ error: form.get('app') === 'c' ? error : 'invalid_request' })
@@ -360,7 +360,7 @@ async function proxyTo(t: TestContext, port: number, expected?: string): Promise
   return url.replace('http://', '')
 }
 
-test('a proxy in the way is named, and what lies behind one is looked at through it', async (t) => {
+test('a proxy that blocks is named, and servers behind a proxy are examined through it', async (t) => {
   const ca = authority(t)
   const issuerUrl = 'https://idp.example'
   const port = await tlsListening(t, ca.issue(['idp.example']), ({ url = '' }, response) =>
@@ -390,7 +390,7 @@ test('a proxy in the way is named, and what lies behind one is looked at through
   assert.deepEqual(looks, [[], ['PROXY_REFUSES'], ['PROXY_UNREACHABLE'], ['TLS_UNTRUSTED'], ['DNS_FAILED']])
 })
 
-test('a target is looked at on the way that its requests will go: through the proxy of the environment', async (t) => {
+test('a target is examined through the proxy of the environment, like its requests', async (t) => {
   const ca = authority(t)
   const port = await tlsListening(t, ca.issue(['mcp.example']), (_request, response) => response.end('{}'))
   const NODE_EXTRA_CA_CERTS = ca.file
@@ -414,7 +414,7 @@ test('a target is looked at on the way that its requests will go: through the pr
   assert.deepEqual(looks, [[], ['TLS_UNTRUSTED'], ['PROXY_UNREACHABLE'], ['TCP_REFUSED']])
 })
 
-test('a registry that is not up is only told, whatever proxy is in the environment', async (t) => {
+test('a registry that is not running is only a warning, also with a proxy in the environment', async (t) => {
   const { port } = new URL(await closedPort())
   const list = [{ use: 'discovery/resource', with: { resource: `http://0.0.0.0:${port}` } }]
   const home = folder(t, { 'c.json': JSON.stringify(list) })
@@ -433,7 +433,7 @@ test('a public name that does not resolve here is a warning', async (t) => {
   )
 })
 
-test('what stands in a scope is told with it, and a file that is not there is found', async (t) => {
+test('findings in a scope name it, and a missing file is found', async (t) => {
   const target = { use: 'forward/http', with: { target: await closedPort() } }
   const inside = { scope: '/a', plugins: [target, { scope: '/b', plugins: [target] }] }
   const { findings } = await looked(t, [
@@ -446,7 +446,7 @@ test('what stands in a scope is told with it, and a file that is not there is fo
   )
 })
 
-test('a file of server documents that is cut off is found, also in a folder', async (t) => {
+test('a truncated file of server documents is found, also in a folder', async (t) => {
   const home = folder(t, { 'cut.json': '[{"name":', 'cut.yaml': 'a: [', 'well.json': '[]' })
   const source = (name: string) => ({ use: 'source/file', id: name, with: { name, path: join(home, name) } })
   const { findings } = await looked(t, ['cut.json', 'cut.yaml', 'well.json', '.'].map(source))
@@ -475,7 +475,7 @@ const foreign = (members: string): string => `
     ${members}
   })`
 
-test("a third party's plugin examines its entry with what the built-in ones have", async (t) => {
+test("a third party's plugin examines its entry with the probes of the built-in plugins", async (t) => {
   const uri = await listening(t, (_request, response) => response.end('{}'))
   const away = await closedPort()
   const files = {
@@ -514,7 +514,7 @@ test("a third party's plugin examines its entry with what the built-in ones have
   )
 })
 
-test("what a third party's plugin says of itself counts when the target is examined", async (t) => {
+test("the facts of a third party's plugin count when the target is examined", async (t) => {
   const uri = await listening(t, ({ headers: { authorization } }, response) =>
     response.writeHead(authorization === 'Bearer theirs' ? 200 : 401).end(),
   )
@@ -529,7 +529,7 @@ test("what a third party's plugin says of itself counts when the target is exami
   assert.deepEqual(await sending("facts() { throw new Error('no') },"), ['METADATA_MISSING'])
 })
 
-test('an examination that fails or hangs is named, and keeps nothing from the others', async (t) => {
+test('an examination that fails or hangs is named, and the others still run', async (t) => {
   const files = {
     'fails.mjs': foreign("examine() { throw new Error('no such thing') },"),
     'hangs.mjs': foreign("examine({ ok }) { ok('first', 'seen'); return new Promise(() => {}) },"),
@@ -541,7 +541,7 @@ test('an examination that fails or hangs is named, and keeps nothing from the ot
     { use: 'source/file', with: { name: 's', path: 'well.json' } },
   ]
   // Long enough to read a file of two bytes.
-  const { findings } = await looked(t, list, { files, patience: 1_000 })
+  const { findings } = await looked(t, list, { files, timeout: 1_000 })
   assert.deepEqual(
     findings.map(({ about, state, code }) => [about, state, code]),
     [
@@ -554,7 +554,7 @@ test('an examination that fails or hangs is named, and keeps nothing from the ot
   assert.equal(findings[0]?.detail, 'no such thing')
 })
 
-test('what an examination leaves open does not keep the program', async (t) => {
+test('handles that an examination leaves open do not keep the program alive', async (t) => {
   const home = folder(t, {
     'list.json': '[{ "use": "./foreign.mjs" }]',
     'foreign.mjs': foreign('examine() { setInterval(() => {}, 2 ** 30) },'),
@@ -564,7 +564,7 @@ test('what an examination leaves open does not keep the program', async (t) => {
   assert.match(looking.output.stdout, /\n$/)
 })
 
-test('authorities that an entry names are read for its endpoint too, and a file of them that is missing is named', async (t) => {
+test('the authorities of an entry are read for its endpoint too, and a missing file of authorities is named', async (t) => {
   const ca = authority(t)
   const port = await tlsListening(t, ca.issue(['localhost']), (_request, response) =>
     response.writeHead(400).end('{"error":"invalid_grant"}'),
@@ -585,21 +585,21 @@ test('authorities that an entry names are read for its endpoint too, and a file 
   ])
 })
 
-test('a list that needs nothing from outside is not answered with silence', async (t) => {
+test('doctor prints a line for a list that depends on nothing outside', async (t) => {
   const home = folder(t, { 'list.json': '[{ "use": "auth/anonymous" }]' })
   const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
   assert.equal(await looking.ended(), 0)
   assert.notEqual(looking.output.stdout.trim(), '')
 })
 
-test('without anything to look at, and with two things, it ends with 2', async (t) => {
+test('doctor without a file or a target, or with both, ends with 2', async (t) => {
   for (const argv of [[], ['--config', 'x.yaml', '--target-uri', 'https://target.example']]) {
     const looking = program(t, ['doctor', ...argv])
     assert.equal(await looking.ended(), 2)
   }
 })
 
-test('the certificates for a target are used, and judged by themselves', async (t) => {
+test('the certificates for a target are used, and examined too', async (t) => {
   const ca = authority(t)
   const listener: RequestListener = (request, response) => {
     request.resume()
@@ -646,7 +646,7 @@ test('the certificates for a target are used, and judged by themselves', async (
   )
 })
 
-test('sign-in: the redirect URI is shown, and an issuer where nobody can sign in is found', async (t) => {
+test('sign-in: the redirect URI is shown, and an issuer where sign-in is impossible is found', async (t) => {
   const issuer = await realIssuer(t, {
     people: { redirectUri: 'https://registry.example.com/sign-in/callback' },
   })

@@ -35,7 +35,7 @@ async function explain(t: TestContext, list: object, token: string | undefined, 
 
 const policy = { use: './policy.mjs' }
 
-test('the caller of a token is judged by each policy, and what would have to change is told', async (t) => {
+test('each policy judges the caller of a token, and explain prints what would have to change', async (t) => {
   const issuer = await issuing(t)
   const list = [{ use: 'auth/oidc', with: issuer.provider }, { use: 'discovery/issuer' }, policy]
   const token = await issuer.jwt({ sub: 'alice' })
@@ -58,7 +58,7 @@ test('the caller of a token is judged by each policy, and what would have to cha
   assert.match(allowed.stdout, /^1\. policy: allows it\n {3}ok {4}rules\[1\] {2}of alice\nallowed$/m)
 })
 
-test('prompts, resources and methods are judged too, and no scope is named that would not help', async (t) => {
+test('policies judge prompts, resources and methods too, and only scopes that would help are named', async (t) => {
   const issuer = await issuing(t)
   const list = [{ use: 'auth/oidc', with: issuer.provider }, { use: 'discovery/issuer' }, policy]
   const token = await issuer.jwt()
@@ -82,7 +82,7 @@ test('prompts, resources and methods are judged too, and no scope is named that 
   )
 })
 
-test('a token that is refused is not judged any further', async (t) => {
+test('policies do not judge the caller of a refused token', async (t) => {
   const issuer = await issuing(t)
   const list = [{ use: 'auth/oidc', with: issuer.provider }, { use: 'discovery/issuer' }, policy]
 
@@ -91,7 +91,7 @@ test('a token that is refused is not judged any further', async (t) => {
   assert.match(stdout, /the token is refused\n$/)
 })
 
-test('where nobody is asked for a token the anonymous caller is judged, and a policy that fails denies', async (t) => {
+test('without a required token the anonymous caller is judged, and a policy that fails denies', async (t) => {
   const list = [{ use: 'auth/anonymous' }, { scope: '/inner', plugins: [policy] }]
 
   const allowed = await explain(t, list, undefined, '--tool', 'page')
@@ -104,10 +104,10 @@ test('where nobody is asked for a token the anonymous caller is judged, and a po
 
   const failed = await explain(t, [{ use: 'auth/anonymous' }, policy], undefined, '--tool', 'odd')
   assert.equal(failed.code, 1)
-  assert.match(failed.stdout, /^1\. policy: fails, and what it cannot judge is denied: it cannot tell$/m)
+  assert.match(failed.stdout, /^1\. policy: fails, so the call is denied: it cannot tell$/m)
 })
 
-test('several things at once are a mistake of the command line', async (t) => {
+test('a tool and a prompt together are a mistake of the command line', async (t) => {
   const { code, stderr } = await explain(t, [policy], undefined, '--tool', 'a', '--prompt', 'b')
   assert.equal(code, 2)
   assert.match(stderr, /^--prompt: expected a tool, a prompt or a resource/)

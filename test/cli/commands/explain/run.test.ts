@@ -38,7 +38,7 @@ const causesOf = (stdout: string) =>
     ([, name, cause, other]) => [name, cause ?? other],
   )
 
-test('an accepted token ends with 0, and who comes after the acceptor is not asked', async (t) => {
+test('an accepted token ends with 0, and authenticators after the accepting one are not asked', async (t) => {
   const issuer = await issuing(t)
   const other = { ...issuer.provider, name: 'other', issuerUrl: `${issuer.url}/` }
   const config = registryOf(other, issuer.provider, { ...issuer.provider, name: 'late' })
@@ -51,7 +51,7 @@ test('an accepted token ends with 0, and who comes after the acceptor is not ask
   ])
 })
 
-test('a token without a subject is said to be that of its client', async (t) => {
+test('a token without a subject is reported as the token of its client', async (t) => {
   const issuer = await issuing(t)
   const subjectOf = async (claims: object) => {
     const { stdout } = await explain(t, registryOf(issuer.provider), await issuer.jwt({ ...claims }))
@@ -59,21 +59,21 @@ test('a token without a subject is said to be that of its client', async (t) => 
   }
   assert.deepEqual(await subjectOf({ sub: 'ada', azp: 'cli' }), ['ok', '"ada"'])
   const [, detail] = await subjectOf({ sub: undefined, azp: 'cli' })
-  assert.match(detail, /^missing: the caller is known as "cli", and so is everybody else/)
+  assert.match(detail, /^missing: limits and logs name the caller "cli", and so all callers/)
 })
 
-test('an ID token is called one, with the option that would accept it', async (t) => {
+test('an ID token is named as such, with the option that would accept it', async (t) => {
   const issuer = await issuing(t)
   const token = await issuer.jwt({ at_hash: 'x' }, { typ: undefined })
   const strict = await explain(t, registryOf(issuer.provider), token)
   const [verdict, why] = finding(strict.stdout, 'typ')
   assert.equal(verdict, 'wrong')
-  assert.match(why, /^missing: by its claims it is an ID token: `acceptIdTokens` is for providers/)
+  assert.match(why, /^missing: its claims are those of an ID token: set `acceptIdTokens` if/)
   const lenient = await explain(t, registryOf({ ...issuer.provider, acceptIdTokens: true }), token)
   assert.deepEqual([lenient.code, finding(lenient.stdout, 'typ')], [0, ['ok', 'missing']])
 })
 
-test('a refused token ends with 1, and every provider says in order what it looked at', async (t) => {
+test('a refused token ends with 1, and every provider prints its checks in order', async (t) => {
   const issuer = await issuing(t)
   const slash = { ...issuer.provider, name: 'slash', issuerUrl: `${issuer.url}/` }
   const token = await issuer.jwt({ aud: 'else', exp: Math.floor(Date.now() / 1000) - 90 })
@@ -90,7 +90,7 @@ test('a refused token ends with 1, and every provider says in order what it look
   assert.deepEqual(finding(stdout, 'signature')[0], 'ok')
 })
 
-test('for keys the kid is told, and what the provider has', async (t) => {
+test('the kid of the token and those of the provider are printed', async (t) => {
   const issuer = await issuing(t)
   const { stdout } = await explain(t, registryOf(issuer.provider), await issuer.jwt({}, { kid: 'gone' }))
   assert.deepEqual(causesOf(stdout), [['corp', 'key']])
@@ -98,7 +98,7 @@ test('for keys the kid is told, and what the provider has', async (t) => {
   assert.equal(finding(stdout, 'signature')[0], 'wrong')
 })
 
-test('for networks it is told what failed', async (t) => {
+test('a network failure is printed', async (t) => {
   const issuer = await issuing(t)
   const dead = { ...issuer.provider, issuerUrl: await closedPort() }
   const unreachable = await explain(t, registryOf(dead), await issuer.jwt({ iss: dead.issuerUrl }))
@@ -114,7 +114,7 @@ test('for networks it is told what failed', async (t) => {
   assert.deepEqual(causesOf(mismatch.stdout), [['corp', 'issuer']])
 })
 
-test('an opaque token is asked about, and a list of plugins is understood with its scopes', async (t) => {
+test('an opaque token is introspected, also in the scopes of a list of plugins', async (t) => {
   const issuer = await issuing(t)
   const entry = (each: Issuer, name: string) => ({
     use: 'auth/oidc',
@@ -128,19 +128,19 @@ test('an opaque token is asked about, and a list of plugins is understood with i
   assert.deepEqual(causesOf(stdout), [['inside', 'accepts it']])
 })
 
-test('where introspection decides, what the token says of itself is not judged', async (t) => {
+test('when introspection decides, the claims of the token are not judged', async (t) => {
   const issuer = await issuing(t)
   const { introspectionUrl, audience, url: iss } = issuer
   const provider = { type: 'auth/introspection', ...issuer.provider, introspectionUrl }
   const token = await issuer.jwt({ aud: undefined, exp: 1 })
   const exp = Math.floor(Date.now() / 1000) + 60
-  issuer.tells(token, { active: true, iss, aud: audience, sub: 'ada', exp })
+  issuer.setIntrospection(token, { active: true, iss, aud: audience, sub: 'ada', exp })
   const { code, stdout } = await explain(t, registryOf(provider), token)
   assert.equal(code, 0, stdout)
   assert.doesNotMatch(stdout, /^ +wrong /m)
 })
 
-test('what stands outside is told before what stands in a scope, from outside to inside', async (t) => {
+test('the authenticators of outer scopes are printed before those of inner scopes', async (t) => {
   const issuer = await issuing(t)
   const entry = (name: string) => ({ use: 'auth/oidc', id: name, with: { ...issuer.provider, name } })
   const inner = { scope: '/inner', plugins: [entry('inside')] }
@@ -154,7 +154,7 @@ test('what stands outside is told before what stands in a scope, from outside to
   assert.deepEqual(stdout.match(/^\/\S*(?=:$)/gm), ['/', '/outer', '/outer/inner'])
 })
 
-test('where keys cannot be fetched, nothing is said of what they would have told', async (t) => {
+test('when keys cannot be fetched, checks that need them are not printed', async (t) => {
   const issuer = await issuing(t)
   const jwksUrl = `${await closedPort()}/keys`
   const { code, stdout } = await explain(t, registryOf({ ...issuer.provider, jwksUrl }), await issuer.jwt())
@@ -176,7 +176,7 @@ test('a wrong file, a wrong option and an empty token end with 2', async (t) => 
   assert.equal((await explain(t, registryOf(issuer.provider), 'not a token')).code, 1)
 })
 
-test('an authenticator of somebody else that explains nothing is asked as the gateway would ask it', async (t) => {
+test("a third party's authenticator without `explain` gets the request as in the gateway", async (t) => {
   const text = (open: string, accepts: string): string => `
     import { Authenticator, definePlugin } from 'sallyport'
     export default definePlugin({ name: 'theirs', api: 1, provides: [Authenticator], setup: (gateway) =>
@@ -187,7 +187,7 @@ test('an authenticator of somebody else that explains nothing is asked as the ga
   const home = folder(t, { 'open.mjs': text('open: true,', 'true'), 'asking.mjs': text('', asking) })
   const accepted = await explain(t, [{ use: join(home, 'open.mjs') }], 'any-token')
   assert.equal(accepted.code, 0, accepted.stdout + accepted.stderr)
-  assert.deepEqual(finding(accepted.stdout, 'mode'), ['ok', 'nobody is asked for credentials'])
+  assert.deepEqual(finding(accepted.stdout, 'mode'), ['ok', 'no credentials are required'])
   for (const [token, code] of [
     ['good', 0],
     ['other', 1],
@@ -197,14 +197,14 @@ test('an authenticator of somebody else that explains nothing is asked as the ga
   }
 })
 
-test('an authenticator that throws is named, and decides as it would at the gate', async (t) => {
+test('an authenticator that throws is named, and decides as in the gateway', async (t) => {
   const text = `
     import { Authenticator, definePlugin } from 'sallyport'
     export default definePlugin({ name: 'theirs', api: 1, provides: [Authenticator], setup: (gateway) =>
       gateway.provide(Authenticator, { provider: 'theirs', authenticate() { throw new Error('no luck') } }) })`
   const home = folder(t, { 'throwing.mjs': text })
   const open = { use: 'auth/anonymous' }
-  const told = await explain(t, [{ use: join(home, 'throwing.mjs') }, open], 'any-token')
-  assert.equal(told.code, 1)
-  assert.match(told.stdout, /1\. theirs: fails: no luck\n2\. anonymous: not asked\nthe token is refused/)
+  const reported = await explain(t, [{ use: join(home, 'throwing.mjs') }, open], 'any-token')
+  assert.equal(reported.code, 1)
+  assert.match(reported.stdout, /1\. theirs: fails: no luck\n2\. anonymous: not asked\nthe token is refused/)
 })

@@ -65,7 +65,7 @@ function home(t: TestContext, list: unknown): string {
 
 const migrated = (t: TestContext, file: string) => cli(t, ['migrate', '--config', file])
 
-test('every plugin with a level is asked, those of a preset file and of scopes too; asked again, nothing is done', async (t) => {
+test('migrate calls every plugin with a database, in preset files and scopes too; a second run does nothing', async (t) => {
   const proxy = home(t, { targetUri: 'http://127.0.0.1:9/', plugins: [entry('first')] })
   const once = await migrated(t, proxy)
   assert.deepEqual([once.code, once.stderr], [0, ''])
@@ -87,13 +87,13 @@ test('every plugin with a level is asked, those of a preset file and of scopes t
   assert.deepEqual([twice.code, twice.stdout], [0, 'first: nothing to do\nsecond: nothing to do\n'])
 })
 
-test('a file in which no plugin has a level says so', async (t) => {
+test('for a file in which no plugin has a database migrate says so', async (t) => {
   const { code, stdout, stderr } = await migrated(t, home(t, { auth: { mode: 'anonymous' } }))
   assert.deepEqual([code, stderr], [0, ''])
   assert.match(stdout, /nothing to do\n$/)
 })
 
-test('what one finds wrong is told where it is written, and the others are still done', async (t) => {
+test('a wrong option of one plugin is reported at its place, and the others still migrate', async (t) => {
   const file = home(t, [entry('first', { does: 'refuse' }), entry('second')])
   const { code, stdout, stderr } = await migrated(t, file)
   assert.equal(code, 2)
@@ -104,7 +104,7 @@ test('what one finds wrong is told where it is written, and the others are still
   assert.equal(stdout.split('\n')[0], 'second: created second.table')
 })
 
-test('a step that fails ends it with 1, without its secret or a stack, and the next is not asked', async (t) => {
+test('a failing step ends migrate with 1, without a secret or a stack, and the next plugin is not called', async (t) => {
   const file = home(t, [entry('first', { does: 'fail', password: 'correct horse' }), entry('second')])
   const migrating = startedProgram(t, ['migrate', '--config', file])
   assert.equal(await migrating.ended(), 1)
@@ -114,14 +114,14 @@ test('a step that fails ends it with 1, without its secret or a stack, and the n
   assert.equal(stderr.split('\n').length, 2)
 })
 
-test('a wrong file is 2, and nothing is asked', async (t) => {
+test('a wrong file ends with 2, and no plugin is called', async (t) => {
   const { code, stdout, stderr } = await migrated(t, home(t, [entry('first', { odd: true })]))
   assert.deepEqual([code, stdout], [2, ''])
   assert.match(stderr, /gateway\.json:1:\d+ .*odd/)
 })
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  test(`${signal} ends it, whatever a plugin waits for`, async (t) => {
+  test(`${signal} ends migrate while a plugin waits`, async (t) => {
     const file = home(t, [entry('first', { does: 'hang' })])
     const migrating = program(t, ['migrate', '--config', file])
     await eventually(() => existsSync(join(dirname(file), 'waiting')))
@@ -131,7 +131,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 
 /** The same without a process of its own. */
-async function migratedHere(file: string, patience?: number) {
+async function migratedHere(file: string, timeout?: number) {
   const planned = await planOf(await readList(file, process.env))
   assert.ok('plan' in planned, JSON.stringify(planned))
   const { io, output } = testIo()
@@ -141,22 +141,22 @@ async function migratedHere(file: string, patience?: number) {
     debug: false,
     io,
     signal,
-    ...(patience !== undefined && { patience }),
+    ...(timeout !== undefined && { timeout }),
   }
   const code = await migrateAll(entriesOf(planned.plan), circumstances)
   return { code, ...output }
 }
 
-test('a plugin that is never done is given up', async (t) => {
+test('migrate stops waiting for a plugin that never finishes', async (t) => {
   const { code, stderr } = await migratedHere(
     home(t, [entry('first', { does: 'hang' }), entry('second')]),
     50,
   )
   assert.equal(code, 1)
-  assert.match(stderr, /plugin "first" failed in migrate: it was not done within 0\.05 s/)
+  assert.match(stderr, /plugin "first" failed in migrate: it did not finish within 0\.05 s/)
 })
 
-test('PostgreSQL: the tables are made once, and what is wrong is told with what to do, never with a password', {
+test('PostgreSQL: the tables are created once, and failures are reported with advice, never with a password', {
   skip: noPostgres,
 }, async (t) => {
   const cluster = new PostgresCluster()

@@ -75,6 +75,7 @@ async function verified(t: TestContext, places: readonly string[]): Promise<void
     assert.equal(await verifying.ended(), 0, verifying.output.stdout + verifying.output.stderr)
     assert.doesNotMatch(verifying.output.stdout, /^(?:wrong|warning)/m)
     // A forwarder provides no capability.
-    if (!place.endsWith('-forwarder')) assert.match(verifying.output.stdout, /contract: it keeps that of/)
+    if (!place.endsWith('-forwarder'))
+      assert.match(verifying.output.stdout, /contract: it keeps the contract of/)
   }
 }

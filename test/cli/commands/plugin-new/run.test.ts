@@ -19,7 +19,7 @@ async function written(t: TestContext, home: string, name: string): Promise<stri
   return join(home, name)
 }
 
-test('a new plugin is the example of its kind under another name, whatever name that is', async () => {
+test('a new plugin is the example of its kind, under any other name', async () => {
   const others = fc.stringMatching(/^[a-z0-9][a-z0-9._-]{0,100}$/)
   for (const kind of pluginKinds) {
     const example = `my-${kind}`
@@ -36,7 +36,7 @@ test('a new plugin is the example of its kind under another name, whatever name 
       assert.ok(files['README.md']?.startsWith(`# ${name}\n`))
       for (const text of Object.values(files)) assert.ok(name.includes(example) || !text.includes(example))
       for (const [file, original] of originals) {
-        // A name that is in the text anyway, such as `a`, cannot be told from one that was put there.
+        // A name that the text holds anyway, such as `a`, cannot be distinguished from an inserted one.
         if (original.includes(name)) continue
         assert.ok(files[file]?.replaceAll(name, example).startsWith(original), `${kind}/${file}`)
       }
@@ -46,7 +46,7 @@ test('a new plugin is the example of its kind under another name, whatever name 
   }
 })
 
-test('a folder that nothing may be written into is told as one', {
+test('a folder without write access is reported as such', {
   skip: process.getuid?.() === 0,
 }, async (t) => {
   const home = folder(t, {})
@@ -76,7 +76,7 @@ test('a new plugin can be found, and is made for the kernel that wrote it', asyn
   assert.match(verifying.output.stderr, /build it first/)
 })
 
-test('what npm installed from a tarball has new plugins tested with that tarball, and what came from elsewhere by version', (t) => {
+test('a new plugin is tested with the tarball that npm installed, or else with the published version', (t) => {
   const lock = (resolved: string) =>
     JSON.stringify({ packages: { 'node_modules/sallyport': { version: '1.2.3', resolved } } })
   const asked = (resolved: string): string => {
@@ -88,7 +88,7 @@ test('what npm installed from a tarball has new plugins tested with that tarball
   assert.equal(dependencyOn(join(folder(t), 'node_modules/sallyport'), '1.2.3'), '^1.2.3')
 })
 
-test('a folder that is there already, and a name that no package may have, are left alone', async (t) => {
+test('plugin new refuses an existing folder, and a name that no package may have', async (t) => {
   const home = folder(t, { 'mine/note': 'keep' })
   for (const name of ['mine', '../elsewhere', 'Mine']) {
     const making = program(t, ['plugin', 'new', name], { cwd: home })

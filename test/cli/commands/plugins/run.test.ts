@@ -5,7 +5,7 @@ import { catalogue } from 'sallyport/builtin'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 
-test('every built-in plugin is listed with what it takes, and those of a file beside them', async (t) => {
+test('every built-in plugin is listed with its options, and the plugins of a file too', async (t) => {
   const mine = `export default { name: 'mine', api: 1, version: '4.5.6', summary: 'Mine.', setup() {} }`
   const home = folder(t, { 'mine.mjs': mine, 'list.yaml': '- use: ./mine.mjs\n' })
   const listing = program(t, ['plugins', '--json', '--config', join(home, 'list.yaml')])
@@ -24,7 +24,7 @@ test('every built-in plugin is listed with what it takes, and those of a file be
   for (const { options, use } of listed) assert.equal(typeof options, 'object', String(use))
 })
 
-test('one plugin is told with its options, defaults and secrets', async (t) => {
+test('one plugin is printed with its options, defaults and secrets', async (t) => {
   const telling = program(t, ['plugins', 'auth/oidc'])
   assert.equal(await telling.ended(), 0)
   const { stdout } = telling.output
@@ -34,7 +34,7 @@ test('one plugin is told with its options, defaults and secrets', async (t) => {
   assert.match(stdout, /^ {2}anyAudience \(default false\)$/m)
 })
 
-test('a name that nobody has is refused with the nearest one', async (t) => {
+test('an unknown name is refused with the nearest one', async (t) => {
   const telling = program(t, ['plugins', 'auth/oid'])
   assert.equal(await telling.ended(), 2)
   assert.match(telling.output.stderr, /"auth\/oidc"/)

@@ -22,7 +22,7 @@ function printed(flags: readonly string[], environment: Readonly<Record<string, 
   return { text, server: configs[0].mcpServers.name, servers: configs[1].servers.name }
 }
 
-test('a client is given the command with its flags, and what it reads back is the same', () => {
+test('the client configuration has the command with its flags, and the parser reads them back', () => {
   const { server, servers } = printed([
     '--remote-auth',
     '--remote-auth-scopes',
@@ -40,7 +40,7 @@ test('a client is given the command with its flags, and what it reads back is th
   assert.deepEqual(servers, { type: 'stdio', ...server })
 })
 
-test('a path is whole, since a client starts the command from a folder of its own', () => {
+test('a path is absolute, since a client starts the command from a folder of its own', () => {
   const { server } = printed(['--remote-auth-bearer-token-file', 'token'])
 
   assert.ok(server.args.includes(`--remote-auth-bearer-token-file=${join(process.cwd(), 'token')}`))
@@ -67,7 +67,7 @@ test('T10: no secret is printed; its variable is named instead', () => {
   ])
 })
 
-test('T10: the command prints what each client reads, opens nothing, and keeps every secret to itself', async (t) => {
+test('T10: the command prints the configuration of each client, opens no port, and prints no secret', async (t) => {
   const directory = folder(t, { 'token.txt': 'canary-file' })
   const flags = [
     '--target-uri=https://target.example/mcp',
@@ -97,7 +97,7 @@ test('T10: the command prints what each client reads, opens nothing, and keeps e
   assert.match(stdout, /^VS Code \(\.vscode\/mcp\.json\):$/m)
 })
 
-test('a flag that is wrong is an exit of 2 here too, and nothing is printed that could be pasted', async (t) => {
+test('a wrong flag is an exit code of 2 here too, and no configuration is printed', async (t) => {
   const flags = ['--target-uri=ftp://x', '--remote-auth-timeot=1s']
   const printing = program(t, ['proxy', 'stdio', 'name', '--print-client-config', ...flags])
 
@@ -106,7 +106,7 @@ test('a flag that is wrong is an exit of 2 here too, and nothing is printed that
   assert.match(printing.output.stderr, /--remote-auth-timeot/)
 })
 
-test('what is printed runs as it is, from any folder and without this PATH', async (t) => {
+test('the printed command runs unchanged, from any folder and without this PATH', async (t) => {
   const flags = ['--target-uri=http://127.0.0.1:9/mcp']
   const printing = program(t, ['proxy', 'stdio', 'name', '--print-client-config', ...flags])
   await printing.ended()

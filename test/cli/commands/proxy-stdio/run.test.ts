@@ -7,7 +7,7 @@ import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { startedProgram } from '#kit/started-program.js'
 
-test("compiled code is kept in the user's own cache folder, and in none that users share", {
+test("compiled code is stored in the user's own cache folder, never in one that users share", {
   skip: 'enableCompileCache' in nodeModule ? false : 'this Node cannot',
 }, async (t) => {
   const cache = folder(t)

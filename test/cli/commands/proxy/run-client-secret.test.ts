@@ -9,7 +9,7 @@ const SERVICE = { SERVICE_REMOTE_OAUTH_CLIENT_SECRET: 'of-the-service' }
 const PRODUCT = { ...SERVICE, SALLYPORT_REMOTE_OAUTH_CLIENT_SECRET: 'of-the-product' }
 const FLAG = { ...PRODUCT, SALLYPORT_REMOTE_AUTH_CLIENT_SECRET: 'of-the-flag-name' }
 
-test('the client secret is the flag’s, else the file’s, else that of the environment, by name', async (t) => {
+test('the client secret comes from the flag, else the file, else the environment', async (t) => {
   const home = folder(t, { secret: 'of-the-file\n' })
   const file = `--remote-auth-client-secret-file=${join(home, 'secret')}`
   const cases = [

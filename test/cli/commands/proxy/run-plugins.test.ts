@@ -52,7 +52,7 @@ const asked = async (url: string, token?: string): Promise<readonly [number, str
   return [response.status, response.status === 200 ? await response.text() : '']
 }
 
-test('an authenticator of a folder takes the place of the one that asks nobody, and its keys stay here', async (t) => {
+test('an authenticator of a folder replaces the anonymous one, and its keys are not forwarded', async (t) => {
   const origin = await echoing(t)
   const home = folder(t, {
     'keys.mjs': KEYS,
@@ -65,7 +65,7 @@ test('an authenticator of a folder takes the place of the one that asks nobody, 
   assert.deepEqual(await asked(url, 'key'), [200, 'none'])
 })
 
-test('what provides no authenticator in the place of the only one lets nobody in', async (t) => {
+test('a plugin that replaces the only authenticator and provides none lets no caller in', async (t) => {
   const origin = await echoing(t)
   const home = folder(t, {
     'nothing.mjs': NOTHING,
@@ -81,7 +81,7 @@ plugins: [{ use: ./nothing.mjs, replaces: auth/oidc }]
   assert.deepEqual(await asked(url, 'key'), [401, ''])
 })
 
-test('a further plugin opens no gateway that its settings close', () => {
+test('an added plugin opens no gateway that the settings close', () => {
   const target = { targetUri: 'https://mcp.example.com/mcp' }
   const issuer = { oidcIssuer: 'https://idp.example.com', oidcAudience: 'mcp' }
   const complaints = (schema: typeof ProxySettings | typeof TunnelSettings, written: object): string[] =>
@@ -148,7 +148,7 @@ plugins: [{ use: own-store, with: { file: ./state.json }, replaces: state/sqlite
   assert.match(listing.output.stdout, new RegExp(`^${server.target}: client `))
 })
 
-test('the printed list is one that `run` boots as it is', async (t) => {
+test('`run` boots the printed list unchanged', async (t) => {
   const origin = await echoing(t)
   const home = folder(t, {
     'keys.mjs': KEYS,

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { Accepted } from '#kit/accepted.js'
+import { AcceptedSockets } from '#kit/accepted-sockets.js'
 import { eventually } from '#kit/captured-log.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
 import { program } from '#kit/program.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 const needsProc = {
   skip: process.platform === 'linux' ? false : 'open files are counted in /proc',
   timeout: 60_000,
 }
 
-test('a thousand upgrades of strangers leave room for whoever has a token (T16)', needsProc, async (t) => {
+test('a thousand upgrades of strangers leave room for a caller with a token (T16)', needsProc, async (t) => {
   const issuer = await issuing(t)
   const target = await listening(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n')
   })
-  const behind = new Accepted(t)
+  const behind = new AcceptedSockets(t)
   const proxy = program(t, [
     ...['proxy', 'name', '--target-uri', target, '--max-connections', '200'],
     ...['--oidc-issuer', issuer.url, '--oidc-audience', issuer.audience, '--oidc-allow-private-ip'],
@@ -44,7 +44,7 @@ test('a thousand upgrades of strangers leave room for whoever has a token (T16)'
 
   for (let round = 0; round < 10; round++) {
     const strangers = Array.from({ length: 100 }, () =>
-      spoken(main, `GET /mcp HTTP/1.1\r\n${upgrade}\r\nx`).catch(() => 'HTTP/1.1 503 and reset'),
+      sendRaw(main, `GET /mcp HTTP/1.1\r\n${upgrade}\r\nx`).catch(() => 'HTTP/1.1 503 and reset'),
     )
     for (const answer of await Promise.all(strangers)) assert.match(answer, /^HTTP\/1.1 (?:401|503) /)
   }

@@ -26,7 +26,7 @@ async function refusedIn(outcome: Result<ProxySettings>) {
 const issuer = ['--oidc-issuer', 'https://idp.example/']
 const audience = ['--oidc-audience', 'mcp']
 
-test('a target alone is a whole proxy', async () => {
+test('a target alone is enough for a proxy', async () => {
   const outcome = await read([])
 
   assert.ok('settings' in outcome)
@@ -40,7 +40,7 @@ test('a target alone is a whole proxy', async () => {
   assert.equal(settings.remoteAuthBearerToken, undefined)
 })
 
-test('the ready line says where health and metrics are, when they have a port', async (t) => {
+test('the ready line shows the address of health and metrics, when they have a port', async (t) => {
   const target = 'https://target.example/mcp'
   const argv = ['proxy', 'mine', '--target-uri', target]
   const [plain, watched] = [program(t, argv), program(t, [...argv, '--internal-address', '127.0.0.1:0'])]
@@ -51,7 +51,7 @@ test('the ready line says where health and metrics are, when they have a port', 
   assert.equal((await fetch(new URL('/health', internal))).status, 200)
 })
 
-test('the ready line has the URL for clients, which compare it with the resource when they sign in', async (t) => {
+test('the ready line has the URL for clients that sign in, which compare it with the resource', async (t) => {
   const target = ['--target-uri', 'https://target.example/mcp']
   for (const own of [[], ['--resource-url', 'https://proxy.example/mcp']]) {
     const started = program(t, ['proxy', 'mine', ...target, ...issuer, ...audience, ...own])
@@ -79,13 +79,13 @@ test('the ready line of a tunnel has the URL for clients too', async (t) => {
   )
 })
 
-test('an empty list of origins is not the same as none given', async () => {
+test('an empty list of origins differs from an unset list', async () => {
   const outcome = await read(['--allowed-origins', ''])
 
   assert.deepEqual('settings' in outcome && outcome.settings.allowedOrigins, [])
 })
 
-test('a header without a value is refused in one line that says which it is', async () => {
+test('a header without a value is refused in one line that names it', async () => {
   const flags = ['--remote-forward-headers', 'X-A=a', '--remote-forward-headers', 'X-B=']
   const outcome = await read(flags)
 
@@ -101,7 +101,7 @@ test('the issuer reaches the settings byte for byte', async () => {
   assert.equal('settings' in outcome && outcome.settings.oidcIssuer, 'https://idp.example/')
 })
 
-test('claims are for headers of a caller that was checked', async () => {
+test('claims become headers only for a caller that was checked', async () => {
   const flags = ['--remote-forward-claims', 'X-User=sub', '--remote-forward-claims=X-Mail=email']
   const outcome = await read([...issuer, ...audience, ...flags])
 
@@ -112,13 +112,13 @@ test('claims are for headers of a caller that was checked', async () => {
   assert.deepEqual(await refused(flags), ['--remote-forward-claims'])
 })
 
-test('an issuer needs an audience, or a word that any will do', async () => {
+test('an issuer needs an audience, or the flag that accepts any audience', async () => {
   assert.deepEqual(await refused(issuer), ['--oidc-audience'])
   assert.deepEqual(await refused([...issuer, '--oidc-any-audience']), [])
   assert.deepEqual(await refused([...issuer, ...audience, '--oidc-any-audience']), ['--oidc-any-audience'])
 })
 
-test('whoever asks for a check of tokens without an issuer is told that there is none', async () => {
+test('flags for checking tokens without an issuer are refused', async () => {
   const flags = [
     ...audience,
     '--oidc-jwks-url',
@@ -143,7 +143,7 @@ test('a client secret needs its client', async () => {
   ])
 })
 
-test('of endpoints without discovery only what is not there is called missing', async () => {
+test('without discovery only the endpoints that are not set are reported as missing', async () => {
   const page = ['--remote-auth-authorize-url', 'https://idp.example/authorize']
   const token = ['--remote-auth-token-url', 'https://idp.example/token']
 
@@ -152,7 +152,7 @@ test('of endpoints without discovery only what is not there is called missing', 
   assert.deepEqual(await refused([...token, '--remote-auth-client-id', 'c']), ['--remote-auth-authorize-url'])
 })
 
-test('credentials are not lent to a network without a check of who comes in', async () => {
+test('a proxy on a network address does not add credentials without checking callers', async () => {
   const lent = [
     ['--remote-auth-bearer-token', 'x'],
     ['--remote-auth-bearer-token-file', 'x'],
@@ -187,7 +187,7 @@ test('credentials are not lent to a network without a check of who comes in', as
   assert.deepEqual(await refused(['--host', '0.0.0.0']), [])
 })
 
-test('incoming OAuth on every address needs the URL that clients know', async () => {
+test('incoming OAuth on all addresses needs the public URL', async () => {
   const known = ['--resource-url', 'https://mcp.example.com/mcp']
   for (const host of ['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '0']) {
     const checked = ['--host', host, ...issuer, ...audience]
@@ -204,7 +204,7 @@ test('a host has no port, scheme or brackets', async () => {
   }
 })
 
-test('an origin is what a browser sends', async () => {
+test('an origin has the form that a browser sends', async () => {
   assert.deepEqual(
     await refused(['--allowed-origins', 'https://a.example,http://[::1]:8080,chrome-extension://abc']),
     [],
@@ -222,7 +222,7 @@ test('an origin is what a browser sends', async () => {
   }
 })
 
-test('what is secret among the settings is marked', async () => {
+test('secret settings are marked', async () => {
   const flags = [
     '--remote-auth-bearer-token=one',
     '--remote-forward-headers',

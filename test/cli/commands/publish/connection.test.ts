@@ -24,7 +24,7 @@ function entriesOf(flags: readonly string[] = [], environment: Readonly<Record<s
   return new Map(list.flatMap((item) => (isScope(item) ? [] : [[item.use, item.with] as const])))
 }
 
-test('it signs in when the registry asks for it, as long as a person takes, and stores that as the proxy does', () => {
+test('publish signs in when the registry requires it, waits for the person, and stores the login as the proxy does', () => {
   const entries = entriesOf()
   const { target, login, timeout, grant } = entries.get('credential/oauth') as Record<string, unknown>
   assert.deepEqual(
@@ -36,7 +36,7 @@ test('it signs in when the registry asks for it, as long as a person takes, and 
   assert.equal((entries.get('forward/http') as { target: string }).target, REGISTRY.origin)
 })
 
-test('on a machine without a browser it signs in on another device, with the client that is given', () => {
+test('without a browser publish signs in on another device, with the given client', () => {
   const entries = entriesOf([
     '--remote-auth-device',
     '--remote-auth-client-id=ci',
@@ -47,7 +47,7 @@ test('on a machine without a browser it signs in on another device, with the cli
   assert.equal((entries.get('registrar/given') as { clientId: string }).clientId, 'ci')
 })
 
-test('with the token of a file nobody signs in, whatever the environment has for a proxy', () => {
+test("with the token of a file publish does not sign in, even with the proxy's variables set", () => {
   const entries = entriesOf(['--token-file=./token', '--target-ca-cert=./ca.pem'], {
     SALLYPORT_REMOTE_AUTH_CLIENT_ID: 'proxy',
   })

@@ -32,7 +32,7 @@ async function publishingTo(t: TestContext, answer: RequestListener) {
   }
 }
 
-test('a token that a registry, or a proxy in front, tells is printed nowhere', async (t) => {
+test('a token that a registry or a proxy echoes is not printed', async (t) => {
   const sent = `seen: Bearer ${TOKEN} and ${encodeURIComponent(TOKEN)}`
   const bodies = [
     json(403, { error: TOKEN, error_description: sent, issues: [{ path: TOKEN, message: sent }] }),
@@ -48,7 +48,7 @@ test('a token that a registry, or a proxy in front, tells is printed nowhere', a
   }
 })
 
-test('nobody is told to send again what may be stored', async (t) => {
+test('the advice never is to publish again what may be stored', async (t) => {
   const answer = json(503, { error: 'publication_uncertain', error_description: 'it may have been stored' })
   const { code, stderr } = await (
     await publishingTo(t, (request, response) =>
@@ -56,21 +56,21 @@ test('nobody is told to send again what may be stored', async (t) => {
     )
   )()
   assert.equal(code, 1)
-  assert.match(stderr, /503 publication_uncertain.*\n.*look in the registry/)
+  assert.match(stderr, /503 publication_uncertain.*\n.*check in the registry/)
   assert.doesNotMatch(stderr, /try again (?:later|in)/)
 })
 
-test('a connection that ends before the answer is told, and that it may be stored', async (t) => {
+test('a connection that ends before the answer is reported, with the warning that the document may be stored', async (t) => {
   const run = await publishingTo(t, (request, response) => {
     if (request.method === 'GET') json(404, {})(request, response)
     else request.resume().on('end', () => response.destroy())
   })
   const { code, stderr } = await run()
   assert.equal(code, 1)
-  assert.match(stderr, /\(502 target_reset\): .*closed the connection.*\n.*look in the registry/)
+  assert.match(stderr, /\(502 target_reset\): .*closed the connection.*\n.*check in the registry/)
 })
 
-test('an answer without end is not read to its end', async (t) => {
+test('an endless answer is cut off', async (t) => {
   const run = await publishingTo(t, (_request, response) => {
     const write = (): void => {
       while (response.write('a'.repeat(65_536)));
@@ -83,12 +83,12 @@ test('an answer without end is not read to its end', async (t) => {
   assert.match(stderr, /\(502\): its answer has more than 4194304 bytes/)
 })
 
-test('an answer about another version is none, and the status is that of the answer', async (t) => {
+test('an answer about another version is an error, and the status comes from the answer', async (t) => {
   for (const other of [served('com.example/other', '1.0.0', 'active'), served(NAME, '9.0.0', 'active')]) {
     const run = await publishingTo(t, json(200, other))
     const published = await run()
     assert.equal(published.code, 1, published.stdout)
-    assert.match(published.stderr, /answers as no registry does/)
+    assert.match(published.stderr, /does not answer as a registry does/)
     assert.equal((await run(`${NAME}@1.0.0`, '--status', 'deleted')).code, 1)
   }
   const run = await publishingTo(t, json(200, served(NAME, '1.0.0', 'pending')))
@@ -111,7 +111,7 @@ test('a document that is too large is refused here, as validate does', async (t)
   assert.ok(judged.output.stderr.includes(stderr.trim()), judged.output.stderr)
 })
 
-test('versions that come in pages are all changed, and pages without an end are given up', async (t) => {
+test('versions on several pages are all changed, and endless pages are an error', async (t) => {
   const pages = (next: (cursor: string) => string | undefined): RequestListener => {
     return (request, response) => {
       const cursor = new URL(request.url ?? '', 'http://r').searchParams.get('cursor') ?? ''
@@ -140,5 +140,5 @@ test('versions that come in pages are all changed, and pages without an end are 
     )
   )(...deleting)
   assert.equal(endless.code, 1)
-  assert.match(endless.stderr, /has no end/)
+  assert.match(endless.stderr, /does not end/)
 })

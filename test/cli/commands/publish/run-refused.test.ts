@@ -9,7 +9,7 @@ import { PLATFORM, publishable, publishingProgram } from '../../../plugins/regis
 const NAME = 'com.example/weather'
 const document = JSON.stringify(publishable(NAME, '1.0.0'))
 
-test('a registry that is not there is told from one that takes no publications, and a dry run sees it too', async (t) => {
+test('a missing registry is distinguished from one that accepts no publications, also in a dry run', async (t) => {
   const issuer = await issuing(t)
   const files = folder(t, {
     token: await issuer.jwt(PLATFORM),
@@ -43,7 +43,7 @@ test('a registry that is not there is told from one that takes no publications, 
   assert.deepEqual(await codeOf('default', NAME, ...status), [1, '404 version_unknown'])
 })
 
-test('where the identity provider registers nobody, the flag for a client of its own is named', async (t) => {
+test('when the identity provider registers no clients, the advice names the flag for a client ID', async (t) => {
   const issuer = await issuing(t)
   const { origin } = await publishingProgram(t, issuer)
   const files = folder(t, { '1.json': document })
@@ -62,7 +62,7 @@ test('where the identity provider registers nobody, the flag for a client of its
     const argv = ['publish', join(files, '1.json'), '--registry', `${origin}/registry/default`]
     const { code: end, stderr } = await cli(t, argv, { environment: { XDG_STATE_HOME: folder(t) } })
     assert.equal(end, 1)
-    assert.ok(stderr.startsWith(`sallyport: nobody can sign in (${code})`), stderr)
+    assert.ok(stderr.startsWith(`sallyport: sign-in is not possible (${code})`), stderr)
     assert.match(stderr, /--remote-auth-client-id/)
   }
 })

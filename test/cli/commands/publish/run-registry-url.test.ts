@@ -16,7 +16,7 @@ test('the URL of a registry, of either of its APIs, and with or without a slash 
   assert.equal(hrefOf('https://host.example/registry/v0x'), 'https://host.example/registry/v0x/v0.1')
 })
 
-test('whatever the path is, its API is below it, at the same origin', () => {
+test('for any path, the API is below it, at the same origin', () => {
   fc.assert(
     fc.property(fc.webUrl(), (written) => {
       const api = hrefOf(written)

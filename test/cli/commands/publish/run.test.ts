@@ -36,7 +36,7 @@ function publishing(t: TestContext, registry: string, home = folder(t)) {
   }
 }
 
-test('somebody signs in once, publishes again without a question, and withdraws what was wrong', async (t) => {
+test('a publisher signs in once, publishes again without signing in, and withdraws a version', async (t) => {
   const address = new URL(await closedPort()).host
   await serving(t, [{ use: 'dev/issuer', with: { address, clientId: 'a', clientSecret: 'b' } }])
   const main = await closedPort()
@@ -122,7 +122,7 @@ test('a pipeline publishes with the token of a file, and a dry run changes nothi
   assert.match(next.stdout, /^would publish com\.example\/weather 2\.0\.0$/m)
 })
 
-test('a status of more versions than a registry shows is told of each', async (t) => {
+test('a status of more versions than a registry shows is printed for each version', async (t) => {
   const issuer = await issuing(t)
   const { origin } = await publishingProgram(t, issuer)
   const token = await issuer.jwt(PLATFORM)
@@ -142,7 +142,7 @@ test('a status of more versions than a registry shows is told of each', async (t
   assert.equal(stdout.split('active -> deprecated\n').length - 1, COUNT, stdout)
 })
 
-test('what is refused says why and what to do, and ends with 1', async (t) => {
+test('a refusal prints its reason and advice, and ends with 1', async (t) => {
   const issuer = await issuing(t)
   const { origin } = await publishingProgram(t, issuer)
   const files = folder(t, {
@@ -176,7 +176,7 @@ test('what is refused says why and what to do, and ends with 1', async (t) => {
   const away = publishing(t, `${await closedPort()}/registry/default`)
   const unreached = await away(join(files, '1.json'), ...flags('token'))
   assert.equal(unreached.code, 1)
-  assert.match(unreached.stderr, /not reached/)
+  assert.match(unreached.stderr, /cannot be reached/)
 
   const port = await tlsListening(t, authority(t).issue(['127.0.0.1']), (_request, response) =>
     response.end(),
@@ -195,7 +195,7 @@ test('what is refused says why and what to do, and ends with 1', async (t) => {
   assert.match(elsewhere.stderr, /\(404 registry_unknown\)[\s\S]*--registry/)
 })
 
-test('a wrong command line is told before anybody is asked, and ends with 2', async (t) => {
+test('a wrong command line is reported before any request, and ends with 2', async (t) => {
   const files = folder(t, { '1.json': version('1.0.0'), token: 'x' })
   let asked = 0
   const origin = await listening(t, (_request, response) => {

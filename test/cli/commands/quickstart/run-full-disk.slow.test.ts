@@ -4,16 +4,18 @@ import { test } from 'node:test'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { startedProgram } from '#kit/started-program.js'
 
-test('a full disk: it says what cannot be written, and leaves nothing there', { skip: noDisk }, async (t) => {
-  const { place, faults } = smallDisk(t, '64k')
+test('on a full disk quickstart names the file that cannot be written, and leaves nothing behind', {
+  skip: noDisk,
+}, async (t) => {
+  const { mountPoint, faults } = smallDisk(t, '64k')
   faults.full.begin()
 
   const started = startedProgram(t, ['quickstart', '--port', '0'], {
-    environment: { TMPDIR: place },
+    environment: { TMPDIR: mountPoint },
     patience: 30,
   })
 
   assert.equal(await started.ended(), 1)
   assert.match(started.output.stderr, /cannot write \S+gateway\.yaml: the disk is full/)
-  assert.deepEqual(readdirSync(place), ['filler'])
+  assert.deepEqual(readdirSync(mountPoint), ['filler'])
 })

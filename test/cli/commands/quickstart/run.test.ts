@@ -18,7 +18,7 @@ async function toured(t: TestContext, argv: readonly string[] = ['--port', '0'])
   return { started, temporary, stops: stopsOf(started.output.stdout) }
 }
 
-test('every command of the tour can be pasted and shows what it says, and Ctrl-C leaves nothing behind', async (t) => {
+test('every command of the tour can be pasted and shows what its title says, and Ctrl-C leaves nothing behind', async (t) => {
   const { started, temporary, stops } = await toured(t)
   assert.equal(stops.length, 11)
   const elsewhere = folder(t)
@@ -71,7 +71,7 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
   await assert.rejects(fetch(main))
 })
 
-test('npm start and the explain of the tour run in a checkout that built nothing', async (t) => {
+test('npm start and the explain command of the tour run in a checkout without a build', async (t) => {
   const { output } = spawned(
     t,
     ['npm', 'start', '--', '--port', '0'],
@@ -88,7 +88,7 @@ test('npm start and the explain of the tour run in a checkout that built nothing
   assert.match(stdout, /accepts it/)
 })
 
-test('a token is good for its own resource and refused at the other, and SIGHUP changes nothing of that', async (t) => {
+test('a token is accepted at its own resource and refused at the other, before and after SIGHUP', async (t) => {
   const { started, stops } = await toured(t)
   const commandOf = (index: number): string => stops[index]?.[1] ?? ''
   const [, main = ''] = /listening on (\S+)/.exec(started.output.stdout) ?? []
@@ -109,15 +109,15 @@ test('a token is good for its own resource and refused at the other, and SIGHUP 
   await seen()
 
   started.reload()
-  const told = await started.until(/was read again and is.* in force/)
-  assert.match(told, /and is in force/)
+  const reported = await started.until(/was read again and is.* in force/)
+  assert.match(reported, /and is in force/)
   await seen()
   assert.equal((await fetch(`${main}/catalogue/`)).status, 200)
   started.stop()
   assert.equal(await started.ended(), 0)
 })
 
-test('the last command of the tour runs the same list beside it, and that answers as this one does', async (t) => {
+test('the last command of the tour runs a second gateway with the same list, which answers like the first', async (t) => {
   const { started, stops } = await toured(t)
   const [, command = ''] = stops[10] ?? []
   const second = spawned(
@@ -147,10 +147,10 @@ test('the last command of the tour runs the same list beside it, and that answer
   assert.match((await paste(explained, folder(t))).stdout, /accepts it/)
 })
 
-test('a busy 8080 stops nobody, and a busy port that was asked for does', async (t) => {
+test('quickstart avoids a busy 8080, and fails when the port of --port is busy', async (t) => {
   const busy = createServer()
   t.after(() => busy.close())
-  // Whoever has it already serves as well.
+  // Any process that already has the port serves this test as well.
   const port = await new Promise<number>((resolve) => {
     busy.once('error', () => resolve(8080))
     busy.listen(8080, '127.0.0.1', () => resolve(8080))
@@ -163,14 +163,14 @@ test('a busy 8080 stops nobody, and a busy port that was asked for does', async 
   assert.match(asked.output.stderr, /127\.0\.0\.1:8080.*taken/)
 })
 
-test('what is printed of the list holds no secret', async (t) => {
+test('the printed list holds no secret', async (t) => {
   const printing = program(t, ['quickstart', '--print-plugins'])
   assert.equal(await printing.ended(), 0, printing.output.stderr)
   assert.match(printing.output.stdout, /clientSecret: "\*\*\*"/)
   assert.doesNotMatch(printing.output.stdout, /of-the-gateway-/)
 })
 
-test('on a terminal the tour stands alone, without lines of the log', { skip: noTerminal }, async (t) => {
+test('on a terminal the tour is printed without lines of the log', { skip: noTerminal }, async (t) => {
   const command = `echo $$; exec ${process.execPath} ${bin} quickstart --port 0`
   const env = { PATH: process.env['PATH'] ?? '', HOME: folder(t), TMPDIR: folder(t), NO_COLOR: '1' }
   // Not by way of the terminal, whose end means a reload.

@@ -25,7 +25,7 @@ const says = (text: string): string => `
     },
   })`
 
-test('a list is booted, told in one line on stdout, and stopped by a signal with 0', async (t) => {
+test('a list is booted with one ready line on stdout, and a signal stops it with 0', async (t) => {
   const home = folder(t, {
     'gateway.yaml': `plugins:\n${listen}  - use: ./says.mjs\n`,
     'says.mjs': says('hello'),
@@ -43,7 +43,7 @@ test('a list is booted, told in one line on stdout, and stopped by a signal with
   }
 })
 
-test('with an event stream open a signal still ends it at once', async (t) => {
+test('with an open event stream a signal still ends the gateway at once', async (t) => {
   const home = folder(t, {
     'gateway.yaml': `plugins:\n${listen}  - use: ./says.mjs\n`,
     'says.mjs': says('hello'),
@@ -59,7 +59,7 @@ test('with an event stream open a signal still ends it at once', async (t) => {
   assert.ok(Date.now() - asked < 8_000)
 })
 
-test('a second signal waits for nothing', async (t) => {
+test('a second signal ends the gateway without waiting', async (t) => {
   const home = folder(t, {
     'gateway.yaml': `plugins:\n${listen}  - use: ./slow.mjs\n`,
     'slow.mjs': `export default { name: 'slow', api: 1, setup(gateway) { gateway.onStop(() => new Promise(() => {})) } }`,
@@ -73,7 +73,7 @@ test('a second signal waits for nothing', async (t) => {
   assert.equal(await gateway.ended(), 1)
 })
 
-test('a signal during each step of the boot ends it with 0 and says nothing on stdout', async (t) => {
+test('a signal during any step of the boot ends it with 0 and prints nothing on stdout', async (t) => {
   const hangs = (where: string): string => `
     const hang = (gateway) => { gateway.log.info('in ${where}'); return new Promise(() => {}) }
     export default {
@@ -109,9 +109,9 @@ test('SIGHUP reads the file again, and a file that is wrong changes nothing', as
 
   writeFileSync(file, `plugins:\n${listen}  - usse: ./new.mjs\n  - use: ./absent.mjs\n`)
   gateway.reload()
-  const told = await gateway.until(/\{.*is not in force.*\}/)
-  assert.match(told, /gateway\.yaml:3:5 plugins\[1\]\.usse: unknown key/)
-  assert.match(told, /gateway\.yaml:4:10 plugins\[2\]\.use: /)
+  const reported = await gateway.until(/\{.*is not in force.*\}/)
+  assert.match(reported, /gateway\.yaml:3:5 plugins\[1\]\.usse: unknown key/)
+  assert.match(reported, /gateway\.yaml:4:10 plugins\[2\]\.use: /)
   assert.equal(await (await fetch(url)).text(), 'old')
 
   writeFileSync(file, `plugins:\n${listen}  - use: ./new.mjs\n`)
@@ -120,7 +120,7 @@ test('SIGHUP reads the file again, and a file that is wrong changes nothing', as
   assert.equal(await (await fetch(url)).text(), 'new')
 })
 
-test('eight mistakes are eight lines, in the order of the file, and exit with 2', async (t) => {
+test('eight mistakes are eight lines, in the order of the file, and the exit code is 2', async (t) => {
   const home = folder(t, {
     'gateway.yaml': `plugins:
   - use: listen/htp
@@ -211,7 +211,7 @@ test('no query of a URL is printed: it may hold a key', async (t) => {
   assert.doesNotMatch(printing.output.stdout, /canary/)
 })
 
-test('a list that speaks the protocol on stdout says nothing else there', async (t) => {
+test('a list that speaks the protocol on stdout prints nothing else there', async (t) => {
   const home = folder(t, {
     'gateway.yaml': `plugins:
 ${listen}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9/mcp' } }
@@ -225,7 +225,7 @@ ${listen}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9/mcp' } }
   assert.equal(gateway.output.stdout, '')
 })
 
-test("a third party's plugin that keeps stdout for a protocol has it for itself, in a scope too, and in one process", async (t) => {
+test("a third party's plugin that keeps stdout for a protocol has stdout alone, in a scope too, and in one process", async (t) => {
   const home = folder(t, {
     'gateway.yaml': `plugins:\n${listen}  - { scope: /a, plugins: [{ use: ./speaks.mjs }] }\n`,
     'speaks.mjs': `

@@ -79,7 +79,7 @@ test('every sample and every example is valid by the schema of its kind', async 
   }
 })
 
-test('what is wrong in a registry file is found where it stands', async () => {
+test('the schema finds mistakes of a registry file at their place', async () => {
   const validate = await schemaOf('registry')
   const oauth = { resourceUrl: 'https://r.example', providers: [] as object[] }
   const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'r' }
@@ -108,7 +108,7 @@ test('what is wrong in a registry file is found where it stands', async () => {
   assert.deepEqual(faultsOf(validate, right), [])
 })
 
-test('a reference stands for any text, also where a form is asked for', async () => {
+test('a reference stands for any text, also where the schema has a pattern', async () => {
   const validate = await schemaOf('registry')
   assert.deepEqual(
     faultsOf(validate, { address: '\u0024{env:ADDRESS}', auth: { mode: '\u0024{env:MODE}' } }),
@@ -134,7 +134,7 @@ test('the plugins of a file are in its schema, inside scopes too', async (t) => 
   )
 })
 
-test('what is wrong in a file of the proxy is found where it is, and a text serves for any value', async (t) => {
+test('the schema finds mistakes of a proxy file at their place, and accepts a text for any value', async (t) => {
   const home = folder(t, {
     'mine.mjs': `import { z } from '${import.meta.resolve('zod')}'
       export default { name: 'mine', api: 1, options: z.strictObject({ size: z.number() }), setup() {} }`,
@@ -169,7 +169,7 @@ test('what is wrong in a file of the proxy is found where it is, and a text serv
   for (const [path, value] of wrong) refuses(validate, value, path)
 })
 
-test('a plugin of the file that cannot be loaded is told, and no schema is printed', async (t) => {
+test('a plugin that cannot be loaded is reported, and no schema is printed', async (t) => {
   const home = folder(t, { 'list.yaml': '- use: ./absent.mjs\n' })
   const printing = program(t, ['schema', 'run', '--config', join(home, 'list.yaml')])
   assert.equal(await printing.ended(), 2)
@@ -177,7 +177,7 @@ test('a plugin of the file that cannot be loaded is told, and no schema is print
   assert.match(printing.output.stderr, /absent\.mjs/)
 })
 
-test('every schema is printed whole', async (t) => {
+test('every schema is printed completely', async (t) => {
   for (const kind of ['registry', 'proxy', 'proxy-tunnel', 'run']) {
     const printing = program(t, ['schema', kind])
     assert.equal(await printing.ended(), 0, printing.output.stderr)

@@ -17,7 +17,7 @@ function keeper(t: TestContext) {
   return { run, environment }
 }
 
-test('a secret is set from standard input, listed by name, told and removed', async (t) => {
+test('a secret is set from standard input, listed by name, printed and removed', async (t) => {
   const { run } = keeper(t)
 
   assert.equal((await run(['set', 'my-key', '--store', 'file'], 'hunter2\n')).code, 0)
@@ -28,7 +28,7 @@ test('a secret is set from standard input, listed by name, told and removed', as
   assert.equal((await run(['rm', 'my-key', '--store', 'file'])).code, 1)
 })
 
-test('without a keyring that is said, and a keyring that was asked for is not replaced', async (t) => {
+test('without a keyring a line says so, and --store keyring never falls back to the file', async (t) => {
   const { run } = keeper(t)
   const asked = await run(['list', '--store', 'keyring'])
   // A machine with a keyring answers; any other says so and keeps nothing anywhere else.
@@ -98,7 +98,7 @@ plugins:
   assert.match(both.stderr, /^--store: cannot be combined with --config/)
 })
 
-test('what cannot be meant is exit 2, and no value is repeated', async (t) => {
+test('a wrong command line is an exit code of 2, and no value is repeated', async (t) => {
   const { run } = keeper(t)
   for (const argv of [['set'], ['set', '../x'], ['list', 'x'], ['burn', 'x'], ['set', 'x', 'value']]) {
     assert.equal((await run([...argv, '--store', 'file'], 'hunter2')).code, 2, argv.join(' '))
@@ -106,7 +106,7 @@ test('what cannot be meant is exit 2, and no value is repeated', async (t) => {
   assert.equal((await run(['set', 'x', '--store', 'file'], '')).code, 2)
 })
 
-test('a proxy takes a header from what was kept', async (t) => {
+test('a proxy takes a header from a stored secret', async (t) => {
   const { run, environment } = keeper(t)
   assert.equal((await run(['set', 'my-key', '--store', 'file'], 'hunter2')).code, 0)
   variables(t, environment)

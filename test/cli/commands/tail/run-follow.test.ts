@@ -41,7 +41,7 @@ function followed(t: TestContext, files: Readonly<Record<string, string>>, ...fl
   }
 }
 
-test('what is written is shown, whole lines only, until an interrupt', async (t) => {
+test('new lines are shown until an interrupt, whole lines only', async (t) => {
   const tailing = followed(t, { 'audit.jsonl': `nonsense\n${lines(30)}` }, '-n', '2')
   await tailing.shows(ids(28, 30))
   const text = line({ requestId: 'r30' })
@@ -52,38 +52,38 @@ test('what is written is shown, whole lines only, until an interrupt', async (t)
   await tailing.shows(ids(28, 32))
 
   assert.equal(await tailing.interrupted(), 0)
-  assert.match(tailing.output.stderr, /^warning: .*: 1 line is no audit event, and was passed over\n$/)
+  assert.match(tailing.output.stderr, /^warning: .*: 1 line is no audit event, and was skipped\n$/)
   const other = followed(t, { 'audit.jsonl': lines(1) })
   await other.shows(ids(0, 1))
   assert.equal(await other.interrupted('SIGTERM'), 0)
 })
 
-test('a file that is not there yet is waited for', async (t) => {
+test('tail waits for a file that does not exist yet', async (t) => {
   const tailing = followed(t, {})
-  await tailing.until(/^warning: .*audit\.jsonl: there is no such file yet; it is waited for\n$/)
+  await tailing.until(/^warning: .*audit\.jsonl: there is no such file yet; tail waits for it\n$/)
   writeFileSync(tailing.place, lines(3))
   await tailing.shows(ids(0, 3))
   assert.equal(await tailing.interrupted(), 0)
 })
 
-test('a file of a rotation before it is not shown again when the file comes', async (t) => {
+test('a rotated file is not shown again when the new file appears', async (t) => {
   const tailing = followed(t, { 'audit.jsonl.1': lines(3) })
-  await tailing.until(/waited for/)
+  await tailing.until(/tail waits for it/)
   writeFileSync(tailing.place, lines(2, 3))
   await tailing.shows(ids(3, 5))
 })
 
-test('a file that was cut to a smaller size is read from its beginning', async (t) => {
+test('a truncated file is read again from its beginning', async (t) => {
   const tailing = followed(t, { 'audit.jsonl': lines(3) })
   await tailing.shows(ids(0, 3))
   copyFileSync(tailing.place, `${tailing.place}.1`)
   truncateSync(tailing.place)
-  await tailing.until(/was cut to a smaller size, and is read from its beginning/)
+  await tailing.until(/was truncated, and is read again from its beginning/)
   appendFileSync(tailing.place, lines(2, 3))
   await tailing.shows(ids(0, 5))
 })
 
-test('who still writes to the file that was renamed is heard', async (t) => {
+test('lines of a writer that still writes to the renamed file are shown', async (t) => {
   const tailing = followed(t, { 'audit.jsonl': lines(3) })
   await tailing.shows(ids(0, 3))
   const old = openSync(tailing.place, 'a')
@@ -97,7 +97,7 @@ test('who still writes to the file that was renamed is heard', async (t) => {
   await tailing.shows(ids(0, 6))
 })
 
-test('an unfinished line that a sink makes blanks of costs no other', async (t) => {
+test('an unfinished line that a sink overwrites with blanks hides no other line', async (t) => {
   const tailing = followed(t, { 'audit.jsonl': `${lines(1)}{"at":"2026` })
   await tailing.shows(ids(0, 1))
   const file = openSync(tailing.place, 'r+')
@@ -137,7 +137,7 @@ test('no line is lost or shown twice while the file is rotated, also several tim
   assert.equal(tailing.output.stderr, '')
 })
 
-test('it begins with rotated files, and goes on', async (t) => {
+test('tail begins with rotated files, and follows the file', async (t) => {
   const files = {
     'audit.jsonl': lines(2, 4),
     'audit.jsonl.1': lines(2, 2),
@@ -149,7 +149,7 @@ test('it begins with rotated files, and goes on', async (t) => {
   await tailing.shows(ids(0, 7))
 })
 
-test('a reader that left ends it at the next line', async (t) => {
+test('a reader that closes the pipe ends tail at the next line', async (t) => {
   const place = join(folder(t, { 'audit.jsonl': lines(1) }), 'audit.jsonl')
   const { process: child, output, ended } = startedProgram(t, ['tail', place, '-f'])
   await eventually(() => output.stdout !== '')
@@ -187,7 +187,7 @@ test('a terminal shows colours, unless NO_COLOR is set, and Ctrl-C ends it with 
   assert.ok(!plain.stdout.includes('\x1b'))
 })
 
-test('no line commands the terminal, as JSON neither', async (t) => {
+test('no line sends commands to the terminal, as JSON neither', async (t) => {
   const evil = '\u001b]0;pwned\u0007\u009b31m\u202e\u2028\u007f'
   // Some are escaped in JSON, others stand there as they are.
   const text = `${line({ subject: evil, mcp: { method: evil, kind: 'tool', name: evil }, requestId: evil })} \r\t\n`

@@ -20,7 +20,7 @@ async function tail(t: TestContext, files: Readonly<Record<string, string>>, ...
 
 const AT = '2026-01-31T09:08:07.006Z'
 
-test('each event is a line: when, what became of it, who, what, status, duration, why, and the request', async (t) => {
+test('each event is a line: time, outcome, caller, action, status, duration, reasons and request', async (t) => {
   const denied = {
     outcome: 'denied',
     status: 403,
@@ -87,7 +87,7 @@ test('each event is a line: when, what became of it, who, what, status, duration
   ])
 })
 
-test('the last lines that match are shown, 20 of them or as many as asked for', async (t) => {
+test('the last matching lines are shown, 20 or the number of --lines', async (t) => {
   const files = { 'audit.jsonl': lines(30_000) }
   const shown = async (...flags: string[]) => idsIn((await tail(t, files, ...flags)).stdout)
 
@@ -103,7 +103,7 @@ test('the last lines that match are shown, 20 of them or as many as asked for', 
   assert.deepEqual(await shown('-n', '5000'), ids(25_000, 30_000))
 })
 
-test('filters are combined, and match exactly but for their stars', async (t) => {
+test('filters are combined, and match exactly except for their stars', async (t) => {
   const tool = (name: string) => ({ mcp: { method: 'tools/call', kind: 'tool', name } }) as const
   const file = [
     line({ requestId: 'a', ...tool('delete_page'), outcome: 'denied', traceId: 'abc' }),
@@ -138,7 +138,7 @@ test('filters are combined, and match exactly but for their stars', async (t) =>
   for (const [flags, expected] of cases) assert.equal(await shown(...flags), expected, flags.join(' '))
 })
 
-test('a wrong command line is told with what was expected, all of it at once, and the exit code is 2', async (t) => {
+test('all mistakes of the command line are reported at once with what was expected, and the exit code is 2', async (t) => {
   const wrong = await tail(t, {}, '--outcome', 'denid', '--since', 'yesterday', '-n', '-1')
   assert.equal(wrong.code, 2)
   const more = await tail(t, {}, '--outcome', 'denid,nothing', '--since', 'tomorrow', '-n', 'x')
@@ -161,7 +161,7 @@ test('a wrong command line is told with what was expected, all of it at once, an
   assert.equal(of.output.stderr, `${join(home, 'audit')}: it is a folder (EISDIR)\n`)
 })
 
-test('what is no audit event is passed over and counted once', async (t) => {
+test('lines without an audit event are skipped and counted once', async (t) => {
   const home = folder(t)
   const place = join(home, 'audit.jsonl')
   const good = line({ requestId: 'good' })
@@ -179,24 +179,24 @@ test('what is no audit event is passed over and counted once', async (t) => {
   const tailing = program(t, ['tail', place])
   assert.equal(await tailing.ended(), 0)
   assert.deepEqual(idsIn(tailing.output.stdout), Array(7).fill('good'))
-  const count = '7 lines are no audit events, and were passed over'
+  const count = '7 lines are no audit events, and were skipped'
   assert.equal(tailing.output.stderr, `warning: ${place}: ${count}\n`)
 
   writeFileSync(place, `${good}\n${good.slice(0, 40)}`)
   const torn = program(t, ['tail', place, '--json'])
   assert.equal(await torn.ended(), 0)
   assert.equal(torn.output.stdout, `${good}\n`)
-  assert.match(torn.output.stderr, /: 1 line is no audit event, and was passed over\n$/)
+  assert.match(torn.output.stderr, /: 1 line is no audit event, and was skipped\n$/)
 })
 
-test('the last line may lack its end, and of JSON every byte is given back', async (t) => {
+test('the last line may lack its line feed, and --json prints every byte of a line', async (t) => {
   const odd = ` ${line({ requestId: 'r1', subject: 'ä\u009b\u202e名\u{1f600}\u2028' })} \t\r`
   const file = `${line({ requestId: 'r0' })}\n${odd}`
   const { stdout } = await tail(t, { 'audit.jsonl': file }, '--json', '-n', 'all')
   assert.equal(stdout, `${file}\n`)
 })
 
-test('rotated files are read before it, the oldest first, and joined at no line', async (t) => {
+test('rotated files are read first, the oldest before the others, and no lines are joined', async (t) => {
   const files = {
     'audit.jsonl.10': lines(9_000, 0),
     ...Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`audit.jsonl.${9 - n}`, lines(1, 9_000 + n)])),

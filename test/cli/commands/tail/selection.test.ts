@@ -98,7 +98,7 @@ const flags: fc.Arbitrary<FilterFlags> = fc.oneof(
   outcomes.map((outcome) => ({ outcome })),
 )
 
-test('whatever the lines are, those that match are given on as they are, and nothing else', () => {
+test('of any lines, exactly the matching ones are passed on unchanged', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 30, size: 'max' }), flags, (lines, asked) => {
       const read = filterOf(asked, Date.parse('2026-01-31T12:00:00Z'))
@@ -121,7 +121,7 @@ test('whatever the lines are, those that match are given on as they are, and not
   )
 })
 
-test('whatever the lines are, nothing that is printed commands a terminal', () => {
+test('the output for any lines sends no commands to a terminal', () => {
   fc.assert(
     fc.property(fc.array(line), (lines) => {
       for (const each of lines) {
@@ -138,7 +138,7 @@ test('whatever the lines are, nothing that is printed commands a terminal', () =
   )
 })
 
-test('a name without end is cut', () => {
+test('a very long name is cut', () => {
   const name = `${'x'.repeat(5_000)}😀`
   const found = auditLineOf(
     Buffer.from(
@@ -156,7 +156,7 @@ test('a name without end is cut', () => {
   assert.ok(eventText(found.event, plain).length < 1_000)
 })
 
-test('the last lines are kept, however many there were', () => {
+test('the last lines of any number of lines are kept', () => {
   fc.assert(
     fc.property(fc.nat(200), fc.nat(1_000), (count, added) => {
       const last = new LastLines(count)

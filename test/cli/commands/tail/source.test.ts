@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { TakeLine } from '#cli/commands/tail/selection.js'
+import type { LineHandler } from '#cli/commands/tail/selection.js'
 import { OpenFile } from '#cli/commands/tail/source.js'
 import { folder } from '#kit/folder.js'
 
-test('an unfinished line that becomes blanks while it is read costs no line after it', async (t) => {
+test('an unfinished line that becomes blanks while tail reads it hides no later line', async (t) => {
   const path = join(folder(t, { 'audit.jsonl': 'one\n{"at":"2026' }), 'audit.jsonl')
   const file = await OpenFile.at(path)
   t.after(() => file.close())
   const taken: string[] = []
-  const take: TakeLine = (line) => void taken.push(String(line).trim())
+  const onLine: LineHandler = (line) => void taken.push(String(line).trim())
   // Between two reads.
   let round = 0
   const flush = async (): Promise<void> => {
@@ -20,6 +20,6 @@ test('an unfinished line that becomes blanks while it is read costs no line afte
     appendFileSync(path, 'two\n')
   }
   const { signal } = new AbortController()
-  for (let pass = 0; pass < 2; pass++) await file.readOn({ take, flush, signal })
+  for (let pass = 0; pass < 2; pass++) await file.readOn({ onLine, flush, signal })
   assert.deepEqual(taken, ['one', 'two'])
 })

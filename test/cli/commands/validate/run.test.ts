@@ -15,7 +15,7 @@ const document = (more: object = {}): string =>
 const validate = (t: TestContext, argv: readonly string[], cwd: string, input = '') =>
   cli(t, ['validate', ...argv], { cwd, input })
 
-test('good documents end with 0, warnings among them, and are counted', async (t) => {
+test('valid documents are counted and end with 0, also with warnings', async (t) => {
   const old = document({ $schema: SCHEMA.replace('2025-12-11', '2025-10-17') })
   const cwd = folder(t, { 'server.json': document(), 'old.json': old })
   const { code, stdout, stderr } = await validate(t, ['server.json', 'old.json'], cwd)
@@ -35,7 +35,7 @@ test('each issue has its line, and the exit code is 1', async (t) => {
   assert.equal(summary, '1 document, 1 of them not valid: 2 errors, 0 warnings')
 })
 
-test('a folder is looked through, for server.json and for what names the schema', async (t) => {
+test('a folder is searched for server.json and for files that name the schema', async (t) => {
   const cwd = folder(t, {
     'a/server.json': '{}',
     'b/weather.json': document(),
@@ -44,18 +44,18 @@ test('a folder is looked through, for server.json and for what names the schema'
   })
   const { code, stdout } = await validate(t, ['--json', '.'], cwd)
   assert.equal(code, 1)
-  const told = stdout
+  const reported = stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
   assert.deepEqual(
-    told.map(({ file, valid, name }) => ({ file, valid, name })),
+    reported.map(({ file, valid, name }) => ({ file, valid, name })),
     [
       { file: join('a', 'server.json'), valid: false, name: undefined },
       { file: join('b', 'weather.json'), valid: true, name: 'com.example/weather' },
     ],
   )
-  assert.deepEqual(Object.keys(told[0].issues[0]).toSorted(), [
+  assert.deepEqual(Object.keys(reported[0].issues[0]).toSorted(), [
     'column',
     'line',
     'message',
@@ -72,7 +72,7 @@ test('standard input is a document too', async (t) => {
   assert.match(stdout, /^<stdin>:6:12: error: /)
 })
 
-test('what cannot be read ends with 2, and the rest is judged all the same', async (t) => {
+test('an unreadable file ends with 2, and the other files are still checked', async (t) => {
   const cwd = folder(t, { 'server.yaml': 'name: a', 'server.json': document({ odd: 1 }), 'empty/x.txt': '' })
   const { code, stdout, stderr } = await validate(
     t,
@@ -92,7 +92,7 @@ test('what cannot be read ends with 2, and the rest is judged all the same', asy
   assert.equal((await validate(t, [], cwd)).code, 2)
 })
 
-test('what a document holds sends no commands to the terminal', async (t) => {
+test('text in a document sends no commands to the terminal', async (t) => {
   const cwd = folder(t, { 'server.json': document({ '\u001b[31m': 1 }) })
   const { stdout } = await validate(t, ['server.json'], cwd)
   assert.ok(!stdout.includes('\u001b'))

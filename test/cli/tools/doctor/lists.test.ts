@@ -11,7 +11,7 @@ import { sdkServer } from '../../../conformance/sdk-server/http.js'
 const TOOLS = ['add', 'count', 'headers', 'fail']
 
 for (const era of ['2025-11-25', '2026-07-28'] as const) {
-  test(`${era}: the lists of the official server are read, and nothing of it stays open`, async (t) => {
+  test(`${era}: the lists of the official server are read, and no connection stays open`, async (t) => {
     const target = await mcpTarget(t, { era })
 
     const found = await lists(target.url)
@@ -22,7 +22,7 @@ for (const era of ['2025-11-25', '2026-07-28'] as const) {
   })
 }
 
-test('tools, prompts, resources and templates are told apart', async (t) => {
+test('the lists distinguish tools, prompts, resources and templates', async (t) => {
   const { url, close } = await sdkServer()
   t.after(close)
 
@@ -67,7 +67,7 @@ const asJson = (response: ServerResponse, body: object): void => {
   response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
 }
 
-test('every page is read, from JSON and from streams in any pieces that never end', async (t) => {
+test('every page is read, from JSON and from endless streams in any pieces', async (t) => {
   const name = fc.string({ unit: 'grapheme', minLength: 1 })
   const line = fc.constantFrom('\n', '\r\n', '\r')
   await fc.assert(
@@ -96,7 +96,7 @@ test('every page is read, from JSON and from streams in any pieces that never en
   )
 })
 
-test('a list without end is read in part, and one beyond measure is not', async (t) => {
+test('an endless list is read in part, and a list that is too large is an error', async (t) => {
   const endless = await paging(
     t,
     Array.from({ length: 101 }, () => ['a']),
@@ -110,7 +110,7 @@ test('a list without end is read in part, and one beyond measure is not', async 
   await assert.rejects(lists(huge), /too long/)
 })
 
-test('a server that needs a credential is not read without it, and the bearer is sent', async (t) => {
+test('the lists of a server that needs a credential are read only with the bearer', async (t) => {
   const target = await mcpTarget(t)
   target.intercept = ({ headers }, response) => {
     if (headers.authorization === 'Bearer right') return false
@@ -122,12 +122,12 @@ test('a server that needs a credential is not read without it, and the bearer is
   assert.equal(listed?.length, TOOLS.length)
 })
 
-test('what is no MCP server is said not to be one', async (t) => {
+test('a server that does not speak MCP is an error', async (t) => {
   const url = await listening(t, (_request, response) => response.writeHead(404).end('<html>'))
   await assert.rejects(lists(url), /it answers 404 to server\/discover/)
 })
 
-test('what a server lists by an extension is asked for where it declares that', async (t) => {
+test('the lists of an extension are read only when the server declares it', async (t) => {
   const skills = [{ uri: 'skill://pdf/SKILL.md', frontmatter: { name: 'pdf', description: 'reads' } }]
   const serving = (capabilities: object) =>
     listening(t, (request: IncomingMessage, response) => {

@@ -6,13 +6,13 @@ import { test } from 'node:test'
 import { pipes } from '#core/toolkit/files/pipes.js'
 import { folder } from '#kit/folder.js'
 
-test('a pipe may be read once, by whatever path it is named, and a file again and again', {
+test('a pipe can be read once, by any path, and a file many times', {
   skip: process.platform === 'win32',
 }, (t) => {
   const home = folder(t, { file: '' })
   const pipe = join(home, 'pipe')
   spawnSync('mkfifo', [pipe])
-  const read = (path: string): void => pipes.refuseAgain(path, statSync(path))
+  const read = (path: string): void => pipes.refuseSecondRead(path, statSync(path))
 
   read(join(home, 'file'))
   read(join(home, 'file'))

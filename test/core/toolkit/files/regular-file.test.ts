@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { openRegularFile, readRegularFile } from '#core/toolkit/files/regular-file.js'
 import { folder } from '#kit/folder.js'
 
-test('a file is read, and a folder or a missing file has the error that it has elsewhere', async (t) => {
+test('a file is read, and a folder or a missing file fails with the usual error', async (t) => {
   const place = folder(t, { file: 'text' })
 
   assert.equal(await readRegularFile(join(place, 'file'), 4), 'text')
@@ -16,7 +16,7 @@ test('a file is read, and a folder or a missing file has the error that it has e
   })
 })
 
-test('neither a pipe nor a device is opened', { skip: process.platform === 'win32' }, async (t) => {
+test('a pipe and a device are refused', { skip: process.platform === 'win32' }, async (t) => {
   const pipe = join(folder(t), 'pipe')
   spawnSync('mkfifo', [pipe])
 

@@ -9,7 +9,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { authority } from '#kit/tls.js'
 
-test('a new pair counts once both files are there, and what does not fit together is told once', async (t) => {
+test('a new pair is used when both files have changed, and a mismatch is logged once', async (t) => {
   const ca = authority(t)
   const place = folder(t)
   const named = Object.fromEntries(
@@ -36,7 +36,7 @@ test('a new pair counts once both files are there, and what does not fit togethe
   assert.doesNotMatch(JSON.stringify([files, lines]), /PRIVATE KEY/)
 })
 
-test('everything that is wrong at the start is told together, by the options', (t) => {
+test('all faults at the start are reported together, with their options', (t) => {
   const place = folder(t)
   writeFileSync(join(place, 'text'), 'hello\n')
   const at = (option: string, name: string) => ({ option, path: join(place, name) })

@@ -6,7 +6,7 @@ import { ConfigError } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
 import { enableCompileCache } from '#cli/start.js'
 
-test('the folder of the user is that of the XDG variable, unless it is unset, empty or relative', () => {
+test('the XDG variable sets the user folder, unless it is unset, empty or relative', () => {
   assert.equal(userFolder('state', { XDG_STATE_HOME: '/var/mine' }), '/var/mine/sallyport')
   assert.equal(userFolder('data', { XDG_STATE_HOME: '/x' }), join(homedir(), '.local/share/sallyport'))
   for (const value of [undefined, '', 'relative', './here']) {
@@ -14,7 +14,7 @@ test('the folder of the user is that of the XDG variable, unless it is unset, em
   }
 })
 
-/** This process as a user whom nobody has heard of, until the test ends. */
+/** Runs this process as an unknown user, until the test ends. */
 function asNobodyKnown(t: TestContext): void {
   const { HOME } = process.env
   delete process.env['HOME']
@@ -27,7 +27,9 @@ function asNobodyKnown(t: TestContext): void {
 
 const skip = process.geteuid?.() !== 0 && 'only root can become another user'
 
-test('a user without a home is told of the variables, and runs without a cache', { skip }, (t) => {
+test('the error for a user without a home names the variables, and the gateway runs without a cache', {
+  skip,
+}, (t) => {
   asNobodyKnown(t)
 
   assert.throws(

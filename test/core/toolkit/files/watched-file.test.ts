@@ -112,7 +112,7 @@ test('a folder that is removed and made again is watched again', async (t) => {
   await becomes(watched, 'two')
 })
 
-test('invalid content makes open throw, and later is ignored without calling listeners', async (t) => {
+test('invalid content makes `open` throw, and later changes nothing and calls no listener', async (t) => {
   const { log, lines, until } = capturedLog()
   const file = fileWith(t, '')
   const check = (text: string) => {
@@ -147,7 +147,7 @@ test('a file that is written bit by bit is used when it is complete', async (t) 
   assert.deepEqual(seen, ['x'.repeat(40)])
 })
 
-test('a removed listener, and every listener after close, is not called', async (t) => {
+test('neither a removed listener nor any listener after `close` is called', async (t) => {
   const file = fileWith(t, 'one')
   const watched = watching(t, file)
   const closed = watching(t, file)
@@ -173,7 +173,7 @@ test('a missing file or a folder is FILE_UNREADABLE with its path and the reason
   assert.throws(() => WatchedFile.open(place), { code: 'FILE_UNREADABLE' })
 })
 
-test('a pipe in the place of a file is not waited for', { skip: process.platform === 'win32' }, async (t) => {
+test('a file that becomes a pipe blocks no read', { skip: process.platform === 'win32' }, async (t) => {
   const file = fileWith(t, 'one')
   const { log, until } = capturedLog()
   const watched = watching(t, file, { log })
@@ -188,7 +188,7 @@ test('a pipe in the place of a file is not waited for', { skip: process.platform
   await becomes(watched, 'two')
 })
 
-test('a pipe is read at the start, and not waited for where it is opened again', {
+test('a pipe is read at the start, and opening it again fails at once', {
   skip: process.platform === 'win32',
 }, (t) => {
   const pipe = join(folder(t, {}), 'pipe')

@@ -6,7 +6,7 @@ import { warnIfWorldReadable } from 'sallyport/toolkit'
 import { recordedLog } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 
-test('only a secret file that everybody may read causes a warning', {
+test('only a secret file that every user may read causes a warning', {
   skip: process.platform === 'win32',
 }, (t) => {
   const path = join(folder(t, { secret: 'x' }), 'secret')

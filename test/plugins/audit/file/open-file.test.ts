@@ -22,7 +22,7 @@ async function opened(t: TestContext, path: string): Promise<OpenFile> {
   return file
 }
 
-test('what went to a file that was deleted meanwhile counts as not written', async (t) => {
+test('lines that went to a deleted file count as not written', async (t) => {
   const path = join(folder(t), 'audit.jsonl')
   const file = await opened(t, path)
   assert.equal(await file.append(all(line('1'), line('2')), 0), 2)
@@ -30,7 +30,7 @@ test('what went to a file that was deleted meanwhile counts as not written', asy
   assert.equal(await file.append(all(line('3')), statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
 })
 
-test('a file that other processes rename is opened all the same, again and again', async (t) => {
+test('a file that other processes keep renaming is still opened', async (t) => {
   const path = join(folder(t), 'audit.jsonl')
   const over = new AbortController()
   const renaming = (async () => {
@@ -42,7 +42,7 @@ test('a file that other processes rename is opened all the same, again and again
   await renaming
 })
 
-test('a symbolic link is not followed, also one that came later', async (t) => {
+test('a symbolic link is not followed, also one that replaces the file later', async (t) => {
   const place = folder(t, { other: 'of another program' })
   symlinkSync(join(place, 'other'), join(place, 'audit.jsonl'))
   await assert.rejects(OpenFile.open(join(place, 'audit.jsonl')), { code: 'ELOOP' })
@@ -57,7 +57,7 @@ test('white space that a full disk left at the end is no torn line', async (t) =
 
 test('a line that another process is writing is no torn line', async (t) => {
   const whole = String(line('0', 100))
-  // So that some of them are written between two looks, which are ten milliseconds apart.
+  // So that some parts are written between two checks, which are ten milliseconds apart.
   for (let milliseconds = 0; milliseconds < 8; ) {
     const path = join(folder(t, { 'audit.jsonl': whole.slice(0, 20) }), 'audit.jsonl')
     const began = performance.now()
@@ -66,7 +66,7 @@ test('a line that another process is writing is no torn line', async (t) => {
     await appendFile(path, whole.slice(20))
     const late = performance.now() - began >= 10
     const file = await opening
-    // A busy machine took so long that the line did look torn.
+    // The machine was so busy that the line looked torn.
     if (late) continue
     await file.append(all(line('1')), statSync(path).size)
     assert.equal(readFileSync(path, 'utf8'), whole + String(line('1')))
@@ -74,11 +74,11 @@ test('a line that another process is writing is no torn line', async (t) => {
   }
 })
 
-test('of a write that was cut off whole lines stay, and what others wrote after it', {
+test('after a write that was cut off, its whole lines stay, and later lines of other processes too', {
   skip: noDisk ?? false,
 }, async (t) => {
   const disk = smallDisk(t, '64k')
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const file = await opened(t, path)
   const lines = Array.from({ length: 100 }, (_, index) => line(String(index), 1_000))
   const written = await file.append(all(...lines), 0)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { firstFault, identityFrom, isBound } from '#plugins/auth/provider/claims.js'
 
-test('a token without a subject, or with an empty one, is that of its client', () => {
+test('a token without a subject, or with an empty one, has its client as the subject', () => {
   const subjects = [
     { sub: 'ann', client_id: 'agent', azp: 'other' },
     { sub: '', client_id: 'agent' },
@@ -13,7 +13,7 @@ test('a token without a subject, or with an empty one, is that of its client', (
   assert.deepEqual(subjects, ['ann', 'agent', 'agent', 'other', ''])
 })
 
-test('scopes are a text or a list, and nothing but texts', () => {
+test('scopes are a text or a list of texts, and other values are left out', () => {
   const scopes = [
     { scope: 'read  write' },
     { scope: ['read', 7, 'write'] },

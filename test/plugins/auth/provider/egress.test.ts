@@ -18,7 +18,7 @@ test('RS-23: a provider at a literal private address is refused at the start unl
     const provider = { ...issuer.provider, ...options, allowPrivateIP: false }
     await assert.rejects(gate(t, provider), /allowPrivateIP .*: is needed/)
   }
-  // With keys from elsewhere the issuer is a name that nobody asks.
+  // With `jwksUrl` the issuer is only a name: it gets no request.
   await gate(t, { ...issuer.provider, jwksUrl, introspectionUrl: undefined, allowPrivateIP: false })
   assert.equal(issuer.asked.length, 0)
 })

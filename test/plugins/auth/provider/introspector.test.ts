@@ -5,7 +5,7 @@ import { recordedLog } from '#kit/booted.js'
 import { twoClocks } from '#kit/two-clocks.js'
 import { Introspector } from '#plugins/auth/provider/introspector.js'
 
-/** A provider whose every introspection fails like this; `asks` tells whether a token is sent to it. */
+/** A provider whose every introspection fails with this code; `asks` returns whether a token was sent to it. */
 function failing(t: TestContext, code: string) {
   const clock = twoClocks(t, { stopped: true })
   let asked = 0
@@ -47,7 +47,7 @@ test('a provider that cannot be reached is tried again after one, two and four s
   }
 })
 
-test('a token that gets no answer keeps no other waiting, and two of them do', async (t) => {
+test('one token without a response delays no other token, and two such tokens do', async (t) => {
   const { asks, pass } = failing(t, 'EGRESS_TIMEOUT')
   assert.deepEqual([await asks('a'), await asks('b'), await asks('c')], [true, true, false])
   pass(1_999)
@@ -56,7 +56,7 @@ test('a token that gets no answer keeps no other waiting, and two of them do', a
   assert.equal(await asks('c'), true)
 })
 
-test('a token that gets no answer again and again makes nobody wait longer', async (t) => {
+test('one token that gets no response again and again delays no other token for longer', async (t) => {
   const { asks, pass } = failing(t, 'EGRESS_TIMEOUT')
   assert.deepEqual([await asks('a'), await asks('b')], [true, true])
   for (let round = 0; round < 6; round++) {

@@ -1,10 +1,10 @@
 import type { TestContext } from 'node:test'
-import { gateOf, type Issuer } from 'sallyport/testing'
+import { gatewayWith, type Issuer } from 'sallyport/testing'
 
 /** A gateway with one provider at its gate: the status that a token gets, and why it was refused. */
 export async function gate(t: TestContext, options: Readonly<Record<string, unknown>>, use = 'auth/oidc') {
-  const { knock, lines, running } = await gateOf(t, [{ use, with: options }])
-  const status = async (token: string) => (await knock(`Bearer ${token}`)).status
+  const { requestWith, lines, running } = await gatewayWith(t, [{ use, with: options }])
+  const status = async (token: string) => (await requestWith(`Bearer ${token}`)).status
   const refused = () => lines.filter(({ msg }) => msg === 'refused').at(-1)
   const cause = () => refused()?.['cause']
   return { status, cause, refused, lines, running }

@@ -15,7 +15,7 @@ async function problemsOf(t: TestContext, use: string, options: Readonly<Record<
   return error.problems.map(({ place }) => /(\w+)(?: \([^)]*\))?$/.exec(place)?.[1])
 }
 
-test('files that cannot be read stop the start, and all of them are named', async (t) => {
+test('files that cannot be read stop the start, and the error names all of them', async (t) => {
   const issuer = await issuing(t)
   const missing = {
     caCertPath: '/nowhere/ca',
@@ -105,7 +105,7 @@ test('RS-23: an http URL that is not on this machine stops the start, unless the
   ])
 })
 
-test('a name stands for one issuer: its callers would be taken for those of the other', async (t) => {
+test('two issuers with one name stop the start: their callers would be confused', async (t) => {
   const discovery = { use: 'discovery/issuer' }
   const [one, other] = [await issuing(t), await issuing(t)]
   const first = { use: 'auth/jwt', with: one.provider }
@@ -117,7 +117,7 @@ test('a name stands for one issuer: its callers would be taken for those of the 
   ]) {
     await assert.rejects(booted(t, list), (error: ConfigError) => {
       assert.match(error.problems[0]?.place ?? '', /name$/)
-      assert.match(error.problems[0]?.message ?? '', /^is that of another provider too/)
+      assert.match(error.problems[0]?.message ?? '', /^is also the name of a provider with another issuer/)
       return true
     })
   }
@@ -133,6 +133,6 @@ test('a provider without `jwksUrl` needs a plugin for discovery in the list', as
   const issuer = await issuing(t)
   await assert.rejects(
     booted(t, [{ use: 'auth/jwt', with: issuer.provider }]),
-    /jwksUrl: is needed, or `use: discovery\/issuer`/,
+    /jwksUrl: is needed to find the keys; or add `use: discovery\/issuer`/,
   )
 })

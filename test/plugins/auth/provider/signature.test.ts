@@ -95,7 +95,7 @@ test('a key that was selected for one algorithm verifies nothing by another', as
   assert.deepEqual(await check(signedBy(privateKey, 'RS512', 'sha512'), keys), { failed: 'no key' })
 })
 
-test('of several keys without ID each is tried', async () => {
+test('a token is tried with each of several keys without ID', async () => {
   const [one, two] = [await signedToken('ES256'), await signedToken('ES256')]
   const keys = providerKeys([one.jwk, two.jwk].map((jwk) => ({ ...jwk, kid: 'one' })))
   for (const { token } of [one, two]) assert.deepEqual(await check(token, keys), { claims: CLAIMS })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { closedRoute, type Issuer, issuing, recordedLog } from 'sallyport/testing'
+import { type Issuer, issuing, protectedRoute, recordedLog } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 import { runs } from '#kit/runs.js'
 import { type Authority, authority, type Identity, secureListener } from '#kit/tls.js'
 
@@ -31,7 +31,7 @@ async function gate(t: TestContext, issuer: Issuer, ours: Authority) {
       secureListener(t, ours, { tls: { clientCa: ours.file } }),
       { use: 'discovery/issuer' },
       { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
-      { use: closedRoute },
+      { use: protectedRoute },
       inside,
     ],
     { log },
@@ -43,7 +43,7 @@ async function gate(t: TestContext, issuer: Issuer, ours: Authority) {
     { path = '/closed', headers = [] as readonly string[] } = {},
   ) => {
     const sent = ['Host: a', `Authorization: Bearer ${token}`, ...headers]
-    return (await asked(main, `GET ${path}`, sent, certificate)).status
+    return (await requestRaw(main, `GET ${path}`, sent, certificate)).status
   }
   const causes = () => lines.filter(({ msg }) => msg === 'refused').map(({ cause }) => cause)
   return { status, causes }
@@ -65,7 +65,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
     assert.deepEqual([await status(free), await status(free, other)], [200, 200])
   })
 
-  test(`RS-24: attack: a remembered bound token is sent again from a connection without its certificate: ${kind}`, async (t) => {
+  test(`RS-24: attack: a cached bound token is refused on a connection without its certificate: ${kind}`, async (t) => {
     const [issuer, ours] = [await issuing(t), authority(t)]
     const [mine, other] = [ours.issue(['mine.test']), ours.issue(['other.test'])]
     const { status } = await gate(t, issuer, ours)
@@ -77,7 +77,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
       assert.equal(await status(token, other), 401)
       assert.equal(await status(token, mine, { path: '/inside' }), 401, 'in-process there is no certificate')
     }
-    // What a proxy that ends TLS would tell is what anybody could write.
+    // A header in which a proxy that terminates TLS would pass the certificate: any client could write it.
     const thumbprint = thumbprintOf(mine)
     const pem = encodeURIComponent(mine.cert)
     const headers = [
@@ -88,7 +88,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
       'X-Forwarded-Proto: https',
     ]
     assert.equal(await status(token, {}, { headers }), 401)
-    // Many connections at once, while the verdict is being made and while it is remembered.
+    // Many connections at once, during the verification and with the cached verdict.
     const fresh = await issuer[kind](bound(mine))
     const all = Array.from({ length: 12 }, (_, index) => status(fresh, [mine, other, {}][index % 3]))
     assert.deepEqual(
@@ -98,7 +98,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
   })
 }
 
-test('RS-24: a confirmation is this thumbprint and nothing else; one of DPoP stays refused', async (t) => {
+test('RS-24: the only accepted confirmation is this thumbprint; a DPoP confirmation stays refused', async (t) => {
   const [issuer, ours] = [await issuing(t), authority(t)]
   const mine = ours.issue(['mine.test'])
   const { status } = await gate(t, issuer, ours)

@@ -20,7 +20,10 @@ interface Grant {
   readonly scope: string
 }
 
-/** A target and its authorization server at one loopback origin. It behaves as the test sets it, and enforces the protocol. */
+/**
+ * A target and its authorization server at one loopback origin. It behaves as the test sets it, and enforces the
+ * protocol.
+ */
 export class AuthorizationServer {
   origin = ''
   readonly seen: RecordedRequest[] = []

@@ -36,7 +36,7 @@ function sharedStore() {
     goAway() {
       isAway = true
     },
-    /** Without what it held. */
+    /** Comes back without its content. */
     comeBackEmpty() {
       isAway = false
       values.clear()
@@ -61,7 +61,7 @@ async function signedIn(t: TestContext) {
   return { store, urls, ask, reload: () => running.swap(list) }
 }
 
-test('a reload while the store is away goes on with the token that is there', async (t) => {
+test('a reload while the store is away keeps the current token', async (t) => {
   const { store, urls, ask, reload } = await signedIn(t)
   store.goAway()
   await reload()
@@ -69,7 +69,7 @@ test('a reload while the store is away goes on with the token that is there', as
   assert.equal(urls.length, 1)
 })
 
-test('after a reload the store decides: a login that was deleted there is used no more', async (t) => {
+test('after a reload a login that was deleted in the store is not used', async (t) => {
   const { store, urls, ask, reload } = await signedIn(t)
   store.comeBackEmpty()
   await reload()

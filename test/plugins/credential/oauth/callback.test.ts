@@ -173,30 +173,30 @@ test('an error ends the login at once, and its text is escaped on the page (CL-3
   assert.equal(server.times('/token'), 0)
 })
 
-test('the time limits answer the waiting requests and close the port (CL-35, T6)', async (t) => {
+test('the time limits end the waiting requests and close the port (CL-35, T6)', async (t) => {
   const { answer, callback } = await pendingLogin(t, { timeout: '300ms', signInTimeout: '400ms' })
   const { status, headers } = await answer
   assert.deepEqual([status, headers['retry-after']], [503, '5'])
   await closed(callback)
 })
 
-test('a sign-in outlasts the request that began it, and the next request uses it', async (t) => {
+test('a sign-in goes on after the request that began it, and the next request uses its token', async (t) => {
   const { answer, page, main } = await pendingLogin(t, { timeout: '300ms' })
   const { status, body } = await answer
   assert.equal(status, 503)
   const { message } = JSON.parse(body).error
   assert.match(message, /--remote-auth-timeout/)
-  // Whoever has the page can sign in as somebody else, and everybody would use that session.
+  // A caller with the URL could sign in with another account, and all callers would use that session.
   assert.ok(!body.includes(page.searchParams.get('state') ?? ''), body)
 
   assert.match(await (await fetch(page)).text(), /You are signed in/)
   assert.equal((await send(main, call(2))).status, 200)
 })
 
-test('the one person who can reach a gateway is told the page', async (t) => {
+test('with `tellsCallers` the error for the caller names the sign-in page', async (t) => {
   const { answer, page } = await pendingLogin(t, { timeout: '300ms', tellsCallers: true })
   const { message } = JSON.parse((await answer).body).error
-  assert.ok(message.includes(`open ${page.href} `), message)
+  assert.ok(message.includes(`sign in at ${page.href} `), message)
 })
 
 test('the callback can be reached from this machine only (T6, CL-18)', async (t) => {
@@ -226,7 +226,7 @@ test('a callback port in use stops a start that needs it; otherwise another one 
   assert.equal((await send(main, call(1))).status, 200)
 })
 
-test('a stop in the middle of a login leaves nothing open', async (t) => {
+test('a stop in the middle of a login closes its port', async (t) => {
   const { answer, callback, running } = await pendingLogin(t)
   const stopped = running.stop(0)
   await answer.catch(() => {})
@@ -234,23 +234,23 @@ test('a stop in the middle of a login leaves nothing open', async (t) => {
   await closed(callback)
 })
 
-test('a reload ends a login that lasts, so that its port is there for the next one', async (t) => {
+test('a reload ends a login in progress, so that its port is free for the next login', async (t) => {
   const { answer, callback, running } = await pendingLogin(t, {}, {}, { drainLimit: 20 })
   await running.swap([listen, { use: 'auth/anonymous' }])
   await closed(callback)
   assert.equal((await answer).status, 503)
 })
 
-test('a browser that is to be asked once more is told when that comes to nothing, and a pasted callback has none', async () => {
+test('a browser that waits for a second login shows its failure, and a pasted callback has no browser', async () => {
   const listener = await CallbackListener.open(0, false)
   const pasted = listener.waitForCallback('a')
   assert.ok(listener.paste(`${listener.redirectUri}?state=a`))
-  listener.keep(await pasted)
-  assert.equal(listener.redirectKept(new URL('https://issuer.test/auth')), false)
+  listener.keepWaiting(await pasted)
+  assert.equal(listener.redirectWaiting(new URL('https://issuer.test/auth')), false)
 
   const browsed = listener.waitForCallback('b')
   const page = fetch(`${listener.redirectUri}?state=b`)
-  listener.keep(await browsed)
+  listener.keepWaiting(await browsed)
   await listener.close()
   assert.match(await (await page).text(), /Signing in failed/)
 })

@@ -7,7 +7,7 @@ import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 const DOCUMENT = '/.well-known/oauth-protected-resource/mcp'
 
-test('a challenge is found among others, in any order, case and quoting (CL-01)', async (t) => {
+test('the Bearer challenge is found among others, in any order, case and quoting (CL-01)', async (t) => {
   const server = await startAuthorizationServer(t)
   const url = `${server.origin}${DOCUMENT}`
   const spellings = [

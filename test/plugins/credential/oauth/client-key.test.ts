@@ -75,7 +75,7 @@ test('a session is refreshed with the private key of its client', async (t) => {
   await jwtVerify(refresh?.form.get('client_assertion') ?? '', publicKey)
 })
 
-test('a session is refreshed with the secret that the file holds by then', async (t) => {
+test('a refresh uses the client secret that the file holds at that time', async (t) => {
   const clientSecretFile = join(folder(t, { secret: 'first' }), 'secret')
   const { urls } = signInUser(t)
   const server = await startAuthorizationServer(t)
@@ -110,7 +110,7 @@ test('the private key is not stored with the session', async (t) => {
   }
 })
 
-test('a file without a private key stops the start, and its text is not shown', async (t) => {
+test('a file without a private key stops the start, and the error does not show its text', async (t) => {
   const path = join(folder(t, { 'key.pem': 'canary, and no key' }), 'key.pem')
   const server = await startAuthorizationServer(t)
   await assert.rejects(

@@ -55,7 +55,7 @@ for (const [name, shift] of SHIFTS) {
   })
 }
 
-test('a token whose expiry date has passed is refreshed sooner, and used further where that fails', (t) => {
+test('a token whose expiry date has passed is refreshed sooner, and still used when the refresh fails', (t) => {
   const clock = twoClocks(t)
   const token = new CurrentToken(new LogScrubber())
   token.set(session(100_000, 'refresh'))
@@ -67,7 +67,7 @@ test('a token whose expiry date has passed is refreshed sooner, and used further
   assert.equal(token.fresh, undefined)
 })
 
-test('a refresh that failed neither shortens the use of a token nor has it outlast its expiry', (t) => {
+test('a failed refresh neither shortens nor extends the lifetime of a token', (t) => {
   const clock = twoClocks(t)
   const token = new CurrentToken(new LogScrubber())
   token.set(session(100_000, 'refresh'))
@@ -91,7 +91,7 @@ test('a token that was stored while the clock was ahead lasts no longer than its
   assert.equal(token.unexpired, undefined)
 })
 
-test('a token that has expired is refreshed less and less often, once a minute in the end', (t) => {
+test('refreshes of an expired token become less frequent, down to one a minute', (t) => {
   const clock = twoClocks(t)
   const token = new CurrentToken(new LogScrubber())
   token.set(session(100_000, 'refresh'))

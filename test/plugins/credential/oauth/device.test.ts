@@ -5,7 +5,7 @@ import { call, send } from '../../forward/proxied.js'
 import { type AuthorizationServer, sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
-test('the device flow polls until the user has signed in, and its tokens are refreshed like any', async (t) => {
+test('the device flow polls until the user has signed in, and its tokens are refreshed like those of other logins', async (t) => {
   const server = await startAuthorizationServer(t)
   server.metadata = { device_authorization_endpoint: `${server.origin}/device` }
   const { urls } = signInUser(t)
@@ -75,7 +75,7 @@ async function signedInAfter(t: TestContext, fault: Fault): Promise<[status: num
   return [status, server.times('/token')]
 }
 
-test('a poll of the device flow that fails for a moment does not end the login of a person who types', async (t) => {
+test('a poll of the device flow that fails for a moment does not end the login', async (t) => {
   signInUser(t)
   const faults: Fault[] = [(response) => response.destroy(), (response) => sendJson(response, 502, {})]
   const results = await Promise.all(faults.map((fault) => signedInAfter(t, fault)))
@@ -85,13 +85,13 @@ test('a poll of the device flow that fails for a moment does not end the login o
   ])
 })
 
-test('the device flow goes on where an issuer says with 200 that nobody has signed in yet', async (t) => {
+test('the device flow goes on when an issuer reports a pending sign-in with status 200', async (t) => {
   signInUser(t)
   const pending: Fault = (response) => sendJson(response, 200, { error: 'authorization_pending' })
   assert.deepEqual(await signedInAfter(t, pending), [200, 2])
 })
 
-test('the device flow takes a token beside an ID token of another issuer, which is not used', async (t) => {
+test('the device flow uses a token, and ignores an ID token of another issuer beside it', async (t) => {
   const server = await startAuthorizationServer(t)
   server.metadata = { device_authorization_endpoint: `${server.origin}/device` }
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -56,12 +56,12 @@ test('an issuer that issues no tokens for the resource is an error that names th
   assert.ok(body.includes('invalid_target') && body.includes(server.target), body)
 })
 
-test('a person signs in only where a stolen code is of no use: at an issuer with PKCE by S256', async (t) => {
+test('a user signs in only at an issuer with PKCE by S256, where a stolen code is of no use', async (t) => {
   for (const [methods, isConfigured, expected] of [
     [undefined, false, 502],
     [['plain'], false, 502],
     [['plain'], true, 502],
-    // An operator who names an issuer vouches for what it does not say.
+    // With an issuer that the operator configured, the metadata need not name PKCE.
     [undefined, true, 200],
   ] as const) {
     const server = await startAuthorizationServer(t)
@@ -75,7 +75,7 @@ test('a person signs in only where a stolen code is of no use: at an issuer with
   }
 })
 
-test('of an issuer without PKCE a login takes a token that needs no code', async (t) => {
+test('an issuer without PKCE may issue tokens by a grant without a code', async (t) => {
   for (const isConfigured of [false, true]) {
     const server = await startAuthorizationServer(t)
     server.metadata = {

@@ -91,7 +91,7 @@ test('a valid authorization URL reaches the opener as one argument, byte for byt
   assert.equal((await answer).status, 200)
 })
 
-test('the environment of the opener has no secret of the gateway, and what it needs otherwise', async (t) => {
+test('the environment of the opener has no secret of the gateway, and has the variables that it needs', async (t) => {
   const opened = openerIn(t)
   const directory = (process.env['PATH'] ?? '').split(delimiter)[0] ?? ''
   const script = `#!/bin/sh\nenv > '${join(directory, 'env')}'\necho called > '${join(directory, 'called')}'\nexit 3\n`
@@ -124,7 +124,7 @@ test('when the opener fails, the URL is printed', async (t) => {
   assert.deepEqual([urls.length, opened()], [1, []])
 })
 
-test('whatever the metadata, the opener gets one plain web URL (T1)', async (t) => {
+test('with any metadata, the opener gets one plain web URL or nothing (T1)', async (t) => {
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t, (url) => fetch(url))
   await fc.assert(

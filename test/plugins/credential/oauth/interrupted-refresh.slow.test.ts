@@ -77,7 +77,7 @@ const requestUntil = (main: string, done: () => boolean) =>
     return done() || undefined
   })
 
-test('a kill before the refreshed tokens are stored: an issuer that repeats its response is asked at once, without a login (T15)', async (t) => {
+test('a kill before the refreshed tokens are stored: the next start refreshes at once at an issuer that repeats its response, without a login (T15)', async (t) => {
   const server = await startAuthorizationServer(t)
   server.repeatsRefresh = true
   const directory = await interruptedRefresh(t, server)
@@ -91,7 +91,7 @@ test('a kill before the refreshed tokens are stored: an issuer that repeats its 
   assert.ok(Number.isNaN(storedSession(directory).renewing))
 })
 
-test('a kill before the refreshed tokens are stored: with an issuer that does not repeat them it is logged, with one login (T15)', async (t) => {
+test('a kill before the refreshed tokens are stored: with an issuer that does not repeat its response, the log says so and one login follows (T15)', async (t) => {
   const server = await startAuthorizationServer(t)
   const directory = await interruptedRefresh(t, server)
   const { urls } = signInUser(t)
@@ -146,7 +146,7 @@ test('a stop in the middle of a refresh stores its tokens first (T15)', async (t
   assert.equal(urls.length, 1)
 })
 
-test('a refresh that fails after a restart too is tried again later and later', async (t) => {
+test('a refresh that fails again after a restart is retried after longer and longer pauses', async (t) => {
   const directory = folder(t)
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
@@ -169,7 +169,7 @@ test('a refresh that fails after a restart too is tried again later and later', 
   assert.equal(urls.length, 1)
 })
 
-test('after a stop in the middle of a refresh that fails nothing is tried any more', async (t) => {
+test('after a stop in the middle of a refresh that fails there is no further attempt', async (t) => {
   const directory = folder(t)
   const server = await startAuthorizationServer(t)
   server.life = 6

@@ -63,7 +63,7 @@ test('plain OAuth with two configured URLs, another scope parameter, and no reso
   assert.equal(server.times('/.well-known/oauth-authorization-server'), 0)
 })
 
-test('an issuer that only its answers name is told from another one, and its code is not redeemed', async (t) => {
+test('a response of an unknown issuer and one of a wrong issuer are different errors, and no code is redeemed', async (t) => {
   const server = await startAuthorizationServer(t)
   server.callback = { iss: `${server.origin}/realm` }
   signInUser(t)
@@ -147,7 +147,7 @@ test('a token that is not a bearer token is never used, and no response is in th
   }
 })
 
-test('an endpoint that is none counts as missing, before anybody is asked to sign in', async (t) => {
+test('an endpoint that is no URL counts as missing, before the user is prompted to sign in', async (t) => {
   const cases = [
     ['authorization_code', 'token_endpoint', /issuer_without_metadata/],
     ['authorization_code', 'registration_endpoint', /client_missing/],
@@ -165,7 +165,7 @@ test('an endpoint that is none counts as missing, before anybody is asked to sig
   assert.deepEqual(urls, [])
 })
 
-test('a reload while a login finds out where to sign in asks nobody to do that', async (t) => {
+test('a reload during the discovery of a login prompts no user to sign in', async (t) => {
   const server = await startAuthorizationServer(t)
   const { listener } = server
   let goOn = (): void => {}

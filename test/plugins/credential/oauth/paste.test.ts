@@ -46,7 +46,7 @@ test('on a terminal the callback URL of a browser on another machine can be past
   const page = await terminal.until(PAGE)
   await terminal.until(/paste the URL that your browser ends up at/)
 
-  // That browser is on another machine, where nothing listens.
+  // The browser is on another machine, where no server listens.
   const { headers } = await fetch(page, { redirect: 'manual' })
   // Longer than a line that a terminal reads by itself.
   const location = headers.get('location')?.replace('?', `?session_state=${'x'.repeat(6000)}&`) ?? ''

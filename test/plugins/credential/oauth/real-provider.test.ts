@@ -38,7 +38,7 @@ test('against oidc-provider: one login, tokens of two seconds, rotation, two pro
 
 const givenClient = { registrars: [{ use: 'registrar/given', with: { clientId: 'without-offline' } }] }
 
-test('a client that may not have offline_access signs in without it, unless it is asked for', async (t) => {
+test('a client that may not have offline_access signs in without it, unless the options request it', async (t) => {
   const { target } = await realLogin(t, { life: 60 })
   const tabs: ReturnType<typeof browse>[] = []
   const { urls } = signInUser(t, (url) => tabs.push(browse(url)))
@@ -61,7 +61,7 @@ test('a client that may not have offline_access signs in without it, unless it i
   assert.match(body, /oauth_invalid_scope/)
 })
 
-test('the device flow of such a client has a code to enter at once', async (t) => {
+test('the device flow of such a client prints the code at once', async (t) => {
   const { target } = await realLogin(t, { life: 60 })
   const { urls } = signInUser(t, () => {})
   const options = { grant: 'device_code', timeout: '2s', signInTimeout: '2s' }

@@ -14,7 +14,7 @@ interface Grant {
   save(): Promise<string>
 }
 
-/** The part of `oidc-provider` that a user's login needs, and that a target verifies tokens with. */
+/** The part of `oidc-provider` that a user's login needs, and with which a target verifies tokens. */
 interface Provider {
   callback(): (request: IncomingMessage, response: ServerResponse) => void
   interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Details>
@@ -106,7 +106,7 @@ function tell(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-/** A client that the issuer lets have no refresh tokens by `offline_access`. */
+/** A client to which the issuer does not grant `offline_access`. */
 const WITHOUT_OFFLINE = {
   client_id: 'without-offline',
   application_type: 'native',
@@ -158,7 +158,7 @@ export async function browse(url: string): Promise<BrowserTab> {
   return tab
 }
 
-/** Where a tab has been, and what it shows at the end. */
+/** The pages that a tab visited, and the text that it shows at the end. */
 interface BrowserTab {
   readonly addresses: string[]
   text: string

@@ -58,7 +58,7 @@ test('an invalid refresh token leads to one new login (CL-12, CL-22)', async (t)
   assert.equal(server.times('/register'), 1)
 })
 
-test('a refresh that is refused in the words of another issuer leads to a new login with the same client', async (t) => {
+test('a refresh refused with an error code of a single vendor leads to a new login with the same client', async (t) => {
   const { urls } = signInUser(t)
   const refusals = [
     [200, 'bad_refresh_token'],
@@ -152,7 +152,7 @@ test('twenty gateways with one store share a login and each refresh (T15)', asyn
   }
 })
 
-test('a target that wants more scopes gets them in addition to the earlier ones, with three attempts at most (CL-11)', async (t) => {
+test('a login for more scopes requests them in addition to the earlier ones, with three attempts at most (CL-11)', async (t) => {
   const server = await startAuthorizationServer(t)
   const place = `${server.origin}/.well-known/oauth-protected-resource/mcp`
   server.challenge = `Bearer resource_metadata="${place}", scope="read"`
@@ -216,7 +216,7 @@ test('a client that the issuer has deleted is registered again, also without a s
 
     server.revokeTokens()
     server.revokeGrant()
-    // Of a device first the refresh ends, then the login.
+    // With the device flow first the refresh fails, then the login.
     if (grant === 'device_code')
       server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_grant' }))
     server.tokenFaults.push((response) => sendJson(response, 401, { error: 'invalid_client' }))
@@ -226,7 +226,7 @@ test('a client that the issuer has deleted is registered again, also without a s
   }
 })
 
-test('a target that refuses every token is a 502, without an endless row of logins', async (t) => {
+test('a target that refuses every token causes a 502, and no endless row of logins', async (t) => {
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
   const { main } = await proxyWithLogin(t, server.target)

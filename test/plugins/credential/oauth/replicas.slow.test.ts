@@ -46,7 +46,7 @@ test('replicas share a login, a registration and each refresh (T15)', { skip }, 
   assert.deepEqual([urls.length, server.times('/register')], [1, 1])
 })
 
-test('while the database is away a token is used as long as it lasts, and then refreshed without a login', {
+test('while the database is away a token is used until it expires, and then refreshed without a login', {
   skip,
 }, async (t) => {
   const server = await startAuthorizationServer(t)
@@ -65,7 +65,7 @@ test('while the database is away a token is used as long as it lasts, and then r
   assert.deepEqual([urls.length, server.grantsOf('refresh_token')], [1, 1])
 })
 
-test('the connection to the database ends during a refresh: its token is not redeemed twice, and nobody signs in again (T15)', {
+test('a connection to the database that ends during a refresh causes no second redemption and no login (T15)', {
   skip,
 }, async (t) => {
   const { server, database, both, urls, a, b } = await replicas(t)
@@ -74,7 +74,7 @@ test('the connection to the database ends during a refresh: its token is not red
     await cluster.terminateBackends(database)
   }
   server.revokeTokens()
-  // Who waits for the lock may hear that the server ends its connections, and is asked to try again.
+  // A request that waits for the lock may get the error that the server ends its connections, and has to try again.
   assert.equal((await both())[0], 200)
   await eventually(async () => (await b.status()) === 200)
   assert.deepEqual(await both(), ALL)
@@ -102,7 +102,7 @@ test('the database is away when a refresh ends: its session is stored afterwards
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
 })
 
-test('a start while the database is away has no token, and one as soon as it is there', {
+test('a start while the database is away has no token, and gets one as soon as the database is back', {
   skip,
 }, async (t) => {
   const { server, database, urls } = await replicas(t)

@@ -52,7 +52,7 @@ test('a session that could not be stored is stored afterwards, under the lock', 
   assert.deepEqual(adopted, [])
 })
 
-test('a session that another process stored meanwhile is adopted, whatever its clock says', async (t) => {
+test('a session that another process stored meanwhile is adopted at any time of its clock', async (t) => {
   const { refresh, other, stored, adopted } = saving(t)
   await refresh()
   await other.locked(() => other.write(OTHER))
@@ -60,7 +60,7 @@ test('a session that another process stored meanwhile is adopted, whatever its c
   assert.deepEqual([adopted[0]?.tokens.refreshToken, await stored()], ['other', 'other'])
 })
 
-test('a session that another process could not refresh any more is no newer one', async (t) => {
+test('a session that another process could no longer refresh does not count as newer', async (t) => {
   const { refresh, other, stored, adopted } = saving(t)
   await refresh()
   await other.locked(() => other.write({ ...FIRST, tokens: { accessToken: FIRST.tokens.accessToken } }))
@@ -68,7 +68,7 @@ test('a session that another process could not refresh any more is no newer one'
   assert.deepEqual(adopted, [])
 })
 
-test('a session that another process stores just then is not overwritten', async (t) => {
+test('a retry does not overwrite a session that another process stores at that moment', async (t) => {
   let writing: Promise<string> | undefined
   const read = async (): Promise<void> => {
     if (writing !== undefined) return
@@ -90,7 +90,7 @@ test('a session that another process stores just then is not overwritten', async
   assert.equal(await stored(), expected)
 })
 
-test('a stop tries once more, and no longer than two seconds', async (t) => {
+test('a stop tries to store the session once more, for two seconds at most', async (t) => {
   const { refresh, stored, saver, stopping, other } = saving(t)
   await refresh()
   stopping.abort()
@@ -109,7 +109,7 @@ test('a stop tries once more, and no longer than two seconds', async (t) => {
   assert.equal(await stored(), 'second')
 })
 
-test('what is stored is newer, unless it is what is used, or what the unsaved session replaces', async (t) => {
+test('a stored session counts as newer, unless it is in use or the unsaved session replaces it', async (t) => {
   const { refresh, saver } = saving(t)
   assert.ok(saver.isNewer(FIRST, undefined))
   assert.ok(saver.isNewer(OTHER, FIRST))
@@ -120,7 +120,7 @@ test('what is stored is newer, unless it is what is used, or what the unsaved se
   assert.ok(saver.isNewer(FIRST, OTHER), 'another session than the unsaved one is used')
 })
 
-test('a login that could not be stored replaces what another process had refreshed before', async (t) => {
+test('a login that could not be stored replaces a session that another process refreshed before', async (t) => {
   let reads = 0
   const { other, saver, store, stored, adopted } = saving(t, () => {
     if (reads++ === 0) store.loseLocks()
@@ -132,7 +132,7 @@ test('a login that could not be stored replaces what another process had refresh
   assert.equal(adopted.at(-1), SECOND)
 })
 
-test('after a stop nothing is tried any more, and a stop with nothing to store takes no lock', async (t) => {
+test('after a stop there is no further attempt, and a stop without an unsaved session takes no lock', async (t) => {
   let reads = 0
   const { refresh, saver, stopping, store, other } = saving(t, () => {
     reads++

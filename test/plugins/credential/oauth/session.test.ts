@@ -5,7 +5,7 @@ import { recordedLog } from '#kit/booted.js'
 import { OAuthOptions } from '#plugins/credential/oauth/options.js'
 import { SessionStore } from '#plugins/credential/oauth/session.js'
 
-test('whether a failed login is recent is decided before the read, which may take a while', async (t) => {
+test('the age of a failed login counts until the read begins, which may take long', async (t) => {
   const { timers } = t.mock
   timers.enable({ apis: ['Date'], now: 1_000_000 })
   const values = new Map<string, string>()

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout } from 'node:timers/promises'
 import { definePlugin, type StateStore, StateStore as StateStoreKey, UpstreamError } from 'sallyport'
 
-/** A store of several replicas, whose locks are lost when a test says so: then what is written under them is refused. */
+/** A store of several replicas. A test can take their locks away: the store then refuses writes under these locks. */
 export class SharedStore {
   readonly values = new Map<string, string>()
   isAway = false
@@ -10,7 +10,7 @@ export class SharedStore {
   losesLocks = false
   private readonly holders = new Map<string, object>()
 
-  /** As when the connections of those that hold a lock end. */
+  /** Like the end of the connections that hold a lock. */
   loseLocks(): void {
     this.holders.clear()
   }

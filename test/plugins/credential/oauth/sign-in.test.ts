@@ -32,7 +32,7 @@ async function refusingProxy(t: TestContext, status: 401 | 403, challenge: strin
   return {
     server,
     works,
-    told: () => readiness(running),
+    readinessText: () => readiness(running),
     refused: async () => (await send(main, { ...call(1), path: '/refused' })).status,
     /** Whether all calls go on while tokens expire. */
     async goesOn(milliseconds: number): Promise<void> {
@@ -43,7 +43,7 @@ async function refusingProxy(t: TestContext, status: 401 | 403, challenge: strin
   }
 }
 
-test('T15: a caller whose calls the target refuses keeps nobody else from the token that is due', async (t) => {
+test('T15: a caller whose requests the target refuses keeps no other caller from a new token', async (t) => {
   const { server, refused, goesOn } = await refusingProxy(t, 401, 'Bearer error="invalid_token"')
   server.life = 1
   const statuses: number[] = []
@@ -52,9 +52,9 @@ test('T15: a caller whose calls the target refuses keeps nobody else from the to
   await goesOn(2500)
 })
 
-test('T15: a login for more scopes that fails keeps nobody else from the token that is due', async (t) => {
+test('T15: a failed login for more scopes keeps no other caller from a new token', async (t) => {
   const challenge = 'Bearer error="insufficient_scope", scope="more"'
-  const { server, works, refused, told, goesOn } = await refusingProxy(t, 403, challenge)
+  const { server, works, refused, readinessText, goesOn } = await refusingProxy(t, 403, challenge)
   server.life = 2
   await works()
   server.revokeTokens()
@@ -62,18 +62,18 @@ test('T15: a login for more scopes that fails keeps nobody else from the token t
   server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_scope' }))
   assert.notEqual(await refused(), 200)
   assert.equal(server.tokenFaults.length, 0)
-  assert.match(await told(), /degraded/)
+  assert.match(await readinessText(), /degraded/)
   await goesOn(2500)
-  assert.doesNotMatch(await told(), /degraded/)
+  assert.doesNotMatch(await readinessText(), /degraded/)
 })
 
-test('a 403 that asks for no scopes is passed on, and nobody signs in again', async (t) => {
+test('a 403 that requires no scopes is passed on, and begins no login', async (t) => {
   const { server, works, refused } = await refusingProxy(t, 403, 'Bearer error="invalid_token"')
   await works()
   assert.deepEqual([await refused(), server.grantsOf('client_credentials')], [403, 1])
 })
 
-test('a sign-in that failed is not asked for again by a process that waited for it', async (t) => {
+test('a process that waited for a sign-in which failed does not begin another one', async (t) => {
   const directory = folder(t)
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
@@ -85,7 +85,7 @@ test('a sign-in that failed is not asked for again by a process that waited for 
   assert.deepEqual([answers.map(({ status }) => status), urls.length], [[503, 503], 1])
 })
 
-test('the readiness tells of a login that failed, until there is a session of another process', async (t) => {
+test('readiness reports a failed login, until there is a session of another process', async (t) => {
   const server = await startAuthorizationServer(t)
   const directory = folder(t)
   signInUser(t)
@@ -96,17 +96,17 @@ test('the readiness tells of a login that failed, until there is a session of an
       ...loginEntries({ target: server.target, login: 'start' }, { directory }),
     ])
   const first = await replica()
-  const told = () => readiness(first.running)
+  const readinessText = () => readiness(first.running)
   assert.equal((await send(first.main, call(1))).status, 503)
-  assert.match(await told(), /degraded/)
+  assert.match(await readinessText(), /degraded/)
 
   const second = await replica()
   assert.equal((await send(second.main, call(1))).status, 200)
   assert.equal((await send(first.main, call(1))).status, 200)
-  assert.doesNotMatch(await told(), /degraded/)
+  assert.doesNotMatch(await readinessText(), /degraded/)
 })
 
-test('where a login is on demand, one that failed keeps nobody from the session of another process', async (t) => {
+test('with `login: demand`, a failed login keeps no request from the session of another process', async (t) => {
   const server = await startAuthorizationServer(t)
   const directory = folder(t)
   signInUser(t)

@@ -59,7 +59,7 @@ async function slowLogin(t: TestContext, life = 3600) {
   return { server, urls, main, signedIn, stored }
 }
 
-test('requests that come while a login is being stored use its token, and do not refresh it', async (t) => {
+test('requests that arrive while a login is being stored use its token, and do not refresh it', async (t) => {
   const { server, urls, main } = await slowLogin(t)
   const answers: Promise<number>[] = []
   while (answers.length < 60) {

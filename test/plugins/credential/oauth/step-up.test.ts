@@ -7,7 +7,7 @@ import { call, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
-/** Two proxies with one store. Somebody has signed in, and does not open the page of the next login. */
+/** Two proxies with one store. The user has signed in, and does not open the page of the next login. */
 async function twoProxies(t: TestContext) {
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t, (url) => (urls.length === 1 ? fetch(url) : undefined))
@@ -22,7 +22,7 @@ async function twoProxies(t: TestContext) {
   return { server, urls, first, second: await proxy() }
 }
 
-test('while somebody is asked to sign in for more scopes, all go on with the session that is there (CL-11, CL-22)', async (t) => {
+test('while a login for more scopes waits for the user, all requests use the existing session (CL-11, CL-22)', async (t) => {
   const { server, urls, first, second } = await twoProxies(t)
   server.life = 2
   server.revokeTokens()

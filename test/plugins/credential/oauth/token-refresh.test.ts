@@ -39,7 +39,7 @@ async function replicas(t: TestContext, life = 3600) {
   return { server, urls, store, a, b }
 }
 
-/** Resolves when a refresh was granted; it is answered when the test says so. */
+/** Resolves when a refresh was granted; the test decides when the response is sent. */
 async function heldRefresh(server: AuthorizationServer) {
   let answer = (): void => {}
   const granted = new Promise<void>((resolve) => {
@@ -54,7 +54,7 @@ async function heldRefresh(server: AuthorizationServer) {
   return { granted, answer: () => answer() }
 }
 
-/** A refresh of the first replica that was granted, is not answered yet, and has lost its lock. */
+/** A refresh of the first replica that was granted, has no response yet, and has lost its lock. */
 async function lostRefresh(t: TestContext) {
   const clock = twoClocks(t, { stopped: true })
   const all = await replicas(t)
@@ -70,7 +70,7 @@ for (const [name, shift] of [
   ['behind', -3_000],
   ['ahead', 3_000],
 ] as const) {
-  test(`a process that lost its lock in a refresh of 4 s is waited for, with a clock 3 s ${name}: one redemption (T15)`, async (t) => {
+  test(`a process waits for the refresh of another one that lost its lock, with a clock 3 s ${name}: one redemption (T15)`, async (t) => {
     const { server, urls, a, b, clock, first, answer } = await lostRefresh(t)
     clock.set(shift)
     const second = b.status()
@@ -89,7 +89,7 @@ for (const [name, shift] of [
   })
 }
 
-test('a refresh that was begun longer ago than a request may take is not waited for (T15)', async (t) => {
+test('a process does not wait for a refresh that began longer ago than a request may take (T15)', async (t) => {
   const { server, urls, b, clock, first, answer } = await lostRefresh(t)
   server.repeatsRefresh = true
   const second = b.status()
@@ -104,7 +104,7 @@ test('a refresh that was begun longer ago than a request may take is not waited 
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
 })
 
-test('a store that was away for long: what another process got is stored before its token is tried again (T15)', async (t) => {
+test('after a long absence of the store, the tokens of another process are stored before the old token is tried again (T15)', async (t) => {
   const { server, urls, store, a, b, clock, first, answer } = await lostRefresh(t)
   const second = b.status()
   await b.looked()
@@ -118,7 +118,7 @@ test('a store that was away for long: what another process got is stored before 
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
 })
 
-test('a refresh that the issuer answered with an error keeps nobody waiting', async (t) => {
+test('no process waits for a refresh that the issuer refused with an error', async (t) => {
   const clock = twoClocks(t)
   const { server, urls, a, b } = await replicas(t)
   server.tokenFaults.push((response) => sendJson(response, 503, {}))
@@ -132,7 +132,7 @@ test('a refresh that the issuer answered with an error keeps nobody waiting', as
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
 })
 
-test('a refresh token that was refused to one process is not tried by the next', async (t) => {
+test('a process does not try a refresh token that the issuer refused to another process', async (t) => {
   const server = await startAuthorizationServer(t)
   let isThere = true
   const { urls } = signInUser(t, (url) => isThere && fetch(url))
@@ -156,7 +156,7 @@ test('a token that is refused before its session could be stored is refreshed li
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
 })
 
-test('what another process has refreshed in the background is adopted, and not refreshed once more (T15)', async (t) => {
+test('a process adopts the tokens of a background refresh in another process, and does not refresh them again (T15)', async (t) => {
   const { server, urls, a, b } = await replicas(t, 2)
   const redeemed = () => server.at('/token').flatMap(({ form }) => form.get('refresh_token') ?? [])
   await eventually(() => redeemed().length >= 3)
@@ -172,7 +172,7 @@ test('a token that has expired is refreshed for the request that needs it', asyn
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
 })
 
-test('who has lost the lock before the refresh does not redeem the token (T15)', async (t) => {
+test('a process that lost the lock before the refresh does not redeem the token (T15)', async (t) => {
   const clock = twoClocks(t)
   const { server, urls, store, a } = await replicas(t)
   server.revokeTokens()

@@ -10,7 +10,7 @@ import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 const GIVEN = { access_token: 'access', token_type: 'Bearer' }
 
-/** What is made of a token response. */
+/** The tokens of a token response. */
 function tokensOf(body: unknown) {
   const server = { issuer: 'https://idp.example', token_endpoint: 'https://idp.example/token' }
   const client = { issuer: server.issuer, clientId: 'me' }
@@ -18,7 +18,7 @@ function tokensOf(body: unknown) {
   return endpoint.clientCredentials([], new AbortController().signal)
 }
 
-test('what an issuer leaves out by null or an empty text is left out', async () => {
+test('a field that an issuer sends as null or an empty text counts as absent', async () => {
   const fields = ['refresh_token', 'scope', 'id_token', 'expires_in']
   for (const nothing of [null, '']) {
     const others = Object.fromEntries(fields.map((field) => [field, nothing]))
@@ -26,12 +26,12 @@ test('what an issuer leaves out by null or an empty text is left out', async () 
   }
 })
 
-test('a lifetime of 0 is none, as other clients read it', async () => {
+test('a lifetime of 0 means no expiry, as in other clients', async () => {
   for (const none of [0, '0'])
     assert.deepEqual(await tokensOf({ ...GIVEN, expires_in: none }), { accessToken: 'access' })
 })
 
-test('whatever an issuer answers, it is a token that a header can carry, or an error', async () => {
+test('every response of an issuer gives a token that a header can carry, or an error', async () => {
   const values = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.jsonValue(),

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Registry } from 'prom-client'
 import { EventLoopLag } from '#plugins/internal/metrics/event-loop-lag.js'
 
-test('delays are sampled once something is measured, and no more when nothing was for a minute', async (t) => {
+test('the gateway samples delays while it is busy, and stops after an idle minute', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const lag = new EventLoopLag()
   const registry = new Registry()

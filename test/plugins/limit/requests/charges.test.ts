@@ -75,7 +75,7 @@ test('two limits that fit one tool count it each', () => {
   )
 })
 
-test('a call counts for its caller once: with its request, or for each that a batch has more', () => {
+test('a call counts for its caller once: with its request, or as a further call of a batch', () => {
   const limited = new Charges([{ by: 'caller', rate }])
   const key = { caller: 'c', address: 'a' }
   assert.deepEqual(limited.ofCalls(key, calling('x')), [])
@@ -105,7 +105,7 @@ test('a prompt or a resource of the same name counts for no tool', () => {
   assert.deepEqual(counted, [])
 })
 
-test('names that are too many count as one, until the span is over in which they were introduced', (t) => {
+test('names over the quota count as one, until the end of the span that introduced them', (t) => {
   const clock = twoClocks(t)
   let end = 0
   for (const [burst, seconds] of [

@@ -5,10 +5,10 @@ import { ownSources } from '#kit/own-sources.js'
 
 const MEASURE = `
 import { MemorySpan } from '#plugins/limit/requests/memory-span.js'
-import { Counter, takeAll } from '#plugins/limit/requests/counter.js'
+import { Counter, countAll } from '#plugins/limit/requests/counter.js'
 const limit = { by: 'address', rate: { count: 100, seconds: 3600 }, burst: undefined }
 const counter = new Counter(limit, (options) => new MemorySpan(options))
-const take = (name) => takeAll([counter], [{ index: 0, name, cost: 1, before: 0 }], [])
+const take = (name) => countAll([counter], [{ index: 0, name, cost: 1, before: 0 }], [])
 const kept = () => (gc(), process.memoryUsage().heapUsed)
 const each = async (count, name) => {
   const begun = performance.now()

@@ -17,7 +17,7 @@ const isOver = (span: MemorySpan, key: string): Promise<boolean> =>
     (refused: unknown) => refused instanceof RateLimiterRes,
   )
 
-test('each key has its own count, whatever it is', async (t) => {
+test('any two keys have separate counts', async (t) => {
   const span = spanOf(t)
   const keys = fc.uniqueArray(
     fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', '', 'constructor')),
@@ -39,7 +39,7 @@ test('each key has its own count, whatever it is', async (t) => {
   )
 })
 
-test('of too many keys the oldest are forgotten, and those that came last are not', async (t) => {
+test('a flood of keys evicts the oldest keys and not the newest', async (t) => {
   const span = spanOf(t, 100)
   for (const key of ['first', 'first', 'first']) await isOver(span, key)
   for (let index = 0; index < 95; index++) await isOver(span, `other ${index}`)
@@ -52,7 +52,7 @@ test('of too many keys the oldest are forgotten, and those that came last are no
   assert.equal(await isOver(span, 'first'), false)
 })
 
-test('a key whose span began anew is forgotten last, although the clock went back an hour', async (t) => {
+test('a key whose span began anew is evicted last, although the clock went back an hour', async (t) => {
   const clock = twoClocks(t)
   const span = spanOf(t, 100)
   await isOver(span, 'first')
@@ -64,7 +64,7 @@ test('a key whose span began anew is forgotten last, although the clock went bac
   assert.equal(await isOver(span, 'first'), true)
 })
 
-test('too many addresses have no caller forgotten', async (t) => {
+test('a flood of addresses evicts no caller', async (t) => {
   const span = spanOf(t, 100)
   const callers = ['["corp","alice"]', '#digest of a long one']
   for (const caller of callers) for (let count = 0; count < 3; count++) await isOver(span, caller)
@@ -72,7 +72,7 @@ test('too many addresses have no caller forgotten', async (t) => {
   for (const caller of callers) assert.equal(await isOver(span, caller), true, caller)
 })
 
-test('what is given back counts no more, and after a close nothing does', async (t) => {
+test('a refunded charge does not count, and a close clears all counts', async (t) => {
   const span = spanOf(t)
   assert.deepEqual([await isOver(span, 'a'), await isOver(span, 'a')], [false, false])
   await span.reward('a', 1)

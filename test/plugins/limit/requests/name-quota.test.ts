@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { NameQuota } from '#plugins/limit/requests/name-quota.js'
 
-test('a caller introduces so many names in a span, and what is known costs nobody anything', () => {
+test('a caller may introduce a limited number of names in a span, and a known name uses no quota', () => {
   let now = 0
   const quota = new NameQuota(1_000, 2, () => now)
   const admits = (caller: string, ...names: readonly string[]) =>
@@ -27,7 +27,7 @@ test('a span of names ends in time, although the clock went back an hour', (t) =
   assert.equal(quota.admits('a', 'y'), true)
 })
 
-test('whatever the names are, no caller introduces more', () => {
+test('no caller introduces more names than the quota, for any names', () => {
   const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', '__proto__', 'constructor'))
   fc.assert(
     fc.property(fc.uniqueArray(text, { minLength: 5, maxLength: 20 }), text, (names, caller) => {
@@ -37,7 +37,7 @@ test('whatever the names are, no caller introduces more', () => {
   )
 })
 
-test('of too many names and callers those whose span began first are forgotten', () => {
+test('a flood of names or callers evicts those whose span began first', () => {
   let now = 0
   const quota = new NameQuota(1_000, 1, () => now)
   assert.equal(quota.admits('a', 'x'), true)

@@ -32,7 +32,7 @@ export const bridged = (
   environment: Readonly<Record<string, string>> = {},
 ): Bridged => here(t, ['proxy', 'stdio', 'test', '--target-uri', target, ...flags], environment)
 
-/** The same for the list in a file. */
+/** The bridge in this process, with the list of a file. */
 export const bridgedBy = (t: TestContext, config: string): Bridged => here(t, ['run', '--config', config], {})
 
 function here(

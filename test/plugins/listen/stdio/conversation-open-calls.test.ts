@@ -114,7 +114,7 @@ test('a request is open until its response, cancellation or failure; requests be
     fc.asyncProperty(steps, async (list) => {
       for (const step of list) await perform(step)
       while (open.size > 0) await perform({ do: 'answer', at: 0 })
-      // Exactly the rest is free.
+      // After all responses, exactly `MOST` requests fit again.
       await perform({ do: 'ask', count: MOST })
       await perform({ do: 'ask', count: 1 })
       while (open.size > 0) await perform({ do: 'cancel', at: 0 })

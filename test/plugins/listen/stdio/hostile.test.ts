@@ -57,7 +57,7 @@ test('a version that no header can carry is left out of the following requests',
   assert.deepEqual(versions, [undefined, undefined])
 })
 
-test('a client that is gone leaves no bridge behind, whatever it waited for', async (t) => {
+test('a client that is gone leaves no bridge running, whatever it waited for', async (t) => {
   const url = await listening(t, (request) => void request.resume())
   const list = [
     listen,

@@ -11,7 +11,7 @@ import { HttpLink } from '#plugins/listen/stdio/http-link.js'
 import { LegacySse } from '#plugins/listen/stdio/legacy-sse.js'
 import { type Message, readMessage } from '#plugins/listen/stdio/messages.js'
 
-test('the older transport: calls that are over leave no listener on what ends the conversation', async (t) => {
+test('the older transport: calls that are over leave no listener on the signal of the conversation', async (t) => {
   let events: ServerResponse | undefined
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method === 'GET') {

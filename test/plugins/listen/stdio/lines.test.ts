@@ -24,7 +24,7 @@ const isProtocol = (line: string): boolean => {
   return jsonrpc === '2.0' && id !== undefined && (result === undefined) !== (error === undefined)
 }
 
-test('whatever the input, the output is JSON-RPC only, and the next message gets its response', async (t) => {
+test('whatever the input, the output is only JSON-RPC, and the next message gets its response', async (t) => {
   const bridge = bridged(t, await agreeable(t))
   const broken = fc.tuple(fc.json(), fc.nat(), fc.uint8Array({ maxLength: 4 })).map(([json, at, bytes]) => {
     const whole = Buffer.from(`{"jsonrpc":"2.0","id":"x","method":"m","params":${json}}`)

@@ -24,8 +24,8 @@ test('a lost session is replaced silently, when the new one has the same version
   ])
 })
 
-test('a session that a target of the official SDK does not know any more is replaced too', async (t) => {
-  // As its examples say it, in TypeScript and in Python.
+test('a session that a server of the official SDK has forgotten is replaced too', async (t) => {
+  // The texts of the SDK's examples, in TypeScript and in Python.
   const message = 'Bad Request: No valid session ID provided'
   for (const body of [JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message } }), message]) {
     const { url, forget } = await target(t, undefined, undefined, (response) => {
@@ -55,7 +55,7 @@ test('a lost session is an error when the new one differs', async (t) => {
   assert.ok((await bridge.heard(3))['error'] !== undefined)
 })
 
-test('what the target refused is no part of a lost session', async (t) => {
+test('a new session does not repeat what the target had refused', async (t) => {
   const { url, forget } = await target(t, undefined, (method) =>
     ['logging/setLevel', 'resources/subscribe'].includes(method)
       ? { code: -32_601, message: 'Method not found' }
@@ -71,7 +71,7 @@ test('what the target refused is no part of a lost session', async (t) => {
   assert.ok((await bridge.heard(3))['result'] !== undefined)
 })
 
-test('while no new session can begin, messages fail, and the next one tries it again', async (t) => {
+test('while no new session can begin, messages fail, and each next message tries again', async (t) => {
   let isStarting = false
   const { url, forget } = await target(t, undefined, (method) =>
     isStarting && method === 'initialize' ? 503 : undefined,

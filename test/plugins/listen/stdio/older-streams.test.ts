@@ -77,7 +77,7 @@ test('the older transport: a broken stream is an error for open requests, and is
   assert.equal(bridge.lines.length, 4)
 })
 
-test('the older transport: what a refusal says reaches the client', async (t) => {
+test('the older transport: the client gets the text of a refusal', async (t) => {
   const { url } = await older(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized, ask(1, 'refuse'))
@@ -85,7 +85,7 @@ test('the older transport: what a refusal says reaches the client', async (t) =>
   assert.deepEqual(await bridge.heard(1), refusalOf({ id: 1 }))
 })
 
-test('the older transport: many calls at once are nothing to warn of', async (t) => {
+test('the older transport: many calls at once cause no warning', async (t) => {
   const { url, posted } = await older(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized, ...Array.from({ length: 20 }, (_, id) => ask(`call ${id}`, 'hang')))

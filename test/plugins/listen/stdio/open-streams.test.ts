@@ -28,7 +28,7 @@ async function unending(t: TestContext) {
   return { url: `${url}/mcp`, open: () => open, forget: () => session++ }
 }
 
-test('a target that does not end its streams holds up no message, and no connection for each', async (t) => {
+test('a target that does not end its streams delays no message, and holds no connection for each', async (t) => {
   const { url, open, forget } = await unending(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized)
@@ -41,7 +41,7 @@ test('a target that does not end its streams holds up no message, and no connect
   assert.ok((await bridge.heard('next'))['result'] !== undefined)
 })
 
-test('a target may ask something before it answers initialize', async (t) => {
+test('a target may send a request before it answers initialize', async (t) => {
   const seen: unknown[] = []
   let answer = (): void => {}
   const url = await listening(t, (request, response) => {

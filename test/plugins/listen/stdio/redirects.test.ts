@@ -21,7 +21,7 @@ async function redirecting(t: TestContext, location: (origin: string) => string,
 }
 
 for (const status of [307, 308]) {
-  test(`a target that adds a slash to its path is followed, and further messages go there (${status})`, async (t) => {
+  test(`the bridge follows a redirect to the path with a slash, and sends further messages there (${status})`, async (t) => {
     for (const location of [() => '/mcp/', (origin: string) => `${origin}/mcp/`]) {
       const { url, asked } = await redirecting(t, location, status)
       const bridge = bridged(t, url)
@@ -42,7 +42,7 @@ test('the query of a target goes with every message', async (t) => {
   assert.deepEqual(asked, ['POST /mcp/?project_ref=x'])
 })
 
-test('no message follows a redirect to elsewhere, nor one without end', async (t) => {
+test('no message follows a redirect to another address, nor endless redirects', async (t) => {
   let elsewhereAsked = 0
   const elsewhere = await listening(t, (_request, response) => {
     elsewhereAsked++

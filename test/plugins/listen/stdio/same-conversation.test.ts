@@ -22,9 +22,9 @@ interface Conversation {
   /** Answers, and the progress that leads to them: over HTTP they come in the answer to the request's POST. */
   readonly answers: readonly Message[]
   /**
-   * What the server says unasked: over HTTP it comes on a stream of its own, in no order to the answers. That stream
-   * opens when the target has taken `notifications/initialized`, and what this server says while it takes it, which
-   * is that its tools have changed, has nowhere to go. So it is told from the first question on.
+   * The server's own messages: over HTTP they come on a separate stream, in no fixed order to the answers. That stream
+   * opens only after `notifications/initialized`, and misses the server's message at that moment, that its tools have
+   * changed. So the messages count from the first request on.
    */
   readonly unasked: readonly Message[]
 }
@@ -132,7 +132,7 @@ async function conversation(
   }
 }
 
-/** A copy, without what differs in each run. */
+/** A copy, without the parts that differ in each run. */
 const plain = (message: object): Message =>
   JSON.parse(
     JSON.stringify(message)
@@ -148,7 +148,9 @@ const isOfCancelled = ({ params }: Message): boolean => {
   return total === CANCELLED_STEPS && (progress ?? 0) > 1
 }
 
-test('the same conversation as directly, message for message', { timeout: 120_000 }, async (t) => {
+test('the conversation through the bridge equals the direct one, message for message', {
+  timeout: 120_000,
+}, async (t) => {
   const target = await everything(t)
   const bin = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 

@@ -3,13 +3,13 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { answeringIn } from '#kit/mcp-eras.js'
+import { eraServer } from '#kit/mcp-eras.js'
 import { browse, realLogin } from '../../credential/oauth/real-provider.js'
 import { ask, type Bridged, bridged, initialize, initialized } from './bridged.js'
 
 /** A bridge without a login, to a real MCP server that needs a token of a real provider. */
 async function signedOut(t: TestContext, flags: readonly string[] = []) {
-  const server = await answeringIn('2025-11-25')
+  const server = await eraServer('2025-11-25')
   t.after(() => server.forget())
   const { target, counts } = await realLogin(t, { life: 300 }, (request, response) => {
     void text(request).then((body) => server.answer(request, response, body))

@@ -31,11 +31,11 @@ test('a bridge that is asked to stop ends before its client kills it, though the
   const before = Date.now()
   bridge.process.kill('SIGTERM')
   assert.equal(await bridge.ended(), 0)
-  // Milliseconds that the official client gives it.
+  // Milliseconds that the official client waits.
   assert.ok(Date.now() - before < 2_000, `${Date.now() - before} ms`)
 })
 
-test('a bridge whose client no longer reads ends when it is asked to, and ends the session', async (t) => {
+test('a bridge whose client no longer reads still stops, and ends the session', async (t) => {
   const large = 'x'.repeat(4 * 1024 ** 2)
   const deleted = new EventEmitter()
   const url = await listening(t, (request, response) => {
@@ -59,7 +59,7 @@ test('a bridge whose client no longer reads ends when it is asked to, and ends t
   const exit = once(bridge.process, 'exit')
   await ended
   assert.deepEqual(await exit, [0, null])
-  // Milliseconds that the SDK for Go gives it.
+  // Milliseconds that the SDK for Go waits.
   assert.ok(Date.now() - before < 5_000, `${Date.now() - before} ms`)
   assert.doesNotMatch(bridge.log(), /MaxListeners/)
 })

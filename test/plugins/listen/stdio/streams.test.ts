@@ -93,7 +93,7 @@ test('a stream that breaks off inside an event is resumed before it', async (t) 
   assert.equal((await nth(streams, 2)).headers['last-event-id'], 'e1')
 })
 
-test('a stream is opened again when the target still holds the one before', async (t) => {
+test('a stream is opened again although the target still holds the last one', async (t) => {
   const { url, streams } = await target(t, (response, _request, count) => {
     if (count === 1) stream(response).end('retry: 10\n\n')
     else if (count === 2) response.writeHead(409).end()
@@ -128,7 +128,7 @@ test('a client that waits for messages gets them also after the session was lost
   assert.equal(bridge.lines.length, 3)
 })
 
-test('a target whose streams are a 404 gets no further session for it', async (t) => {
+test('a target that responds to streams with 404 gets no new session for that', async (t) => {
   const { url, streams } = await target(t, (response) => response.writeHead(404).end())
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized)
@@ -170,7 +170,7 @@ test('a stream that the target closes is opened again with exponential backoff',
   assert.ok((await bridge.heard(1))['result'] !== undefined)
 })
 
-test('a stream that the target does not have is requested once in each session', async (t) => {
+test('a stream that the target does not offer is requested once in each session', async (t) => {
   const { url, streams, forget } = await target(t, (response) => response.writeHead(405).end())
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized)

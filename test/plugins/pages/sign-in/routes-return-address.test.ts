@@ -7,14 +7,14 @@ import { returnAddress } from '#plugins/pages/sign-in/routes.js'
 const ORIGIN = 'https://registry.example.com'
 const at = (asked: unknown, scope = '') => returnAddress(asked, ORIGIN, scope)
 
-test('a path of the gateway with its query is where a person goes back to', () => {
+test('a person returns to a path of the gateway with its query', () => {
   for (const asked of ['/', '/registry/default?search=a%2Fb&x=1', '/registry/a/servers/b%2Fc/1.0.0'])
     assert.equal(at(asked), asked)
   assert.equal(at('/registry/./a/../b#part'), '/registry/b')
   assert.equal(at('/x/registry/a', '/x'), '/x/registry/a')
 })
 
-test('everything else is the home page', () => {
+test('a person with any other return address goes to the home page', () => {
   for (const asked of [
     undefined,
     ['/registry'],
@@ -42,7 +42,7 @@ test('everything else is the home page', () => {
     assert.equal(at(asked, '/x'), '/x/', asked)
 })
 
-test('whatever is asked for, a browser stays at the origin, and nothing ends a header', () => {
+test('with any return address a browser stays at the origin, and no value ends the header', () => {
   const part = fc.constantFrom(
     '/',
     '\\',

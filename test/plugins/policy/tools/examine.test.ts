@@ -21,7 +21,7 @@ const policy = (...allow: string[]) => ({ use: 'policy/tools', with: { rules: [{
 const forward = (target: string) => ({ use: 'forward/http', with: { target } })
 
 for (const era of ['2025-11-25', '2026-07-28'] as const) {
-  test(`${era}: patterns that match nothing of the target are named, with the nearest real name`, async (t) => {
+  test(`${era}: the check reports patterns that match nothing of the target, with the nearest real name`, async (t) => {
     const target = await mcpTarget(t, { era })
 
     const found = await looked(t, policy('add', 'coumt', 'heeder*', '*', 'prompt:ask'), forward(target.url))
@@ -36,7 +36,7 @@ for (const era of ['2025-11-25', '2026-07-28'] as const) {
   })
 }
 
-test('prompts, resources and templates are compared too, also of the first of several replicas', async (t) => {
+test('the check compares prompts, resources and templates too, and asks the first of several replicas', async (t) => {
   const { url, close } = await sdkServer()
   t.after(close)
   const patterns = [
@@ -53,7 +53,7 @@ test('prompts, resources and templates are compared too, also of the first of se
   )
 })
 
-test('a pattern of any kind and rule that matches nothing is found', async (t) => {
+test('the check finds a pattern of any kind and rule that matches nothing', async (t) => {
   const { url, close } = await sdkServer()
   t.after(close)
   const rules = [
@@ -68,7 +68,7 @@ test('a pattern of any kind and rule that matches nothing is found', async (t) =
   )
 })
 
-test('a target behind a credential is compared with the bearer of the list, and not without', async (t) => {
+test('the check compares a target behind a credential only with the bearer token of the list', async (t) => {
   const target = await mcpTarget(t)
   target.intercept = ({ headers }, response) => {
     if (headers.authorization === 'Bearer right') return false
@@ -90,7 +90,7 @@ test('a target behind a credential is compared with the bearer of the list, and 
   }
 })
 
-test('a target that lists more than is read is not compared: what matches nothing may come later', async (t) => {
+test('the check does not compare a target that lists more than it reads: a match may come later', async (t) => {
   const target = await mcpTarget(t)
   target.intercept = (_request, response, body) => {
     const { id, method } = JSON.parse(body || '{}')
@@ -105,7 +105,7 @@ test('a target that lists more than is read is not compared: what matches nothin
   assert.match(found?.detail ?? '', /^not compared: the target lists more/)
 })
 
-test('without a target, and with one that does not answer, nothing is compared', async (t) => {
+test('without a target, or with one that does not respond, the check compares nothing', async (t) => {
   const [alone] = await looked(t, policy('add'))
   assert.match(alone?.detail ?? '', /^not compared: no target/)
   const [dead] = await looked(t, policy('add'), forward(await closedPort()))

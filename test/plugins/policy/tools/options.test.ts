@@ -7,7 +7,7 @@ const messagesFor = (rules: unknown): readonly string[] =>
     .safeParse({ rules })
     .error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? []
 
-test('a rule allows or denies, and says for whom', () => {
+test('a rule allows or denies, and may name claims and scopes', () => {
   for (const rule of [
     { allow: ['a', 'prompt:*', 'resource:file:///*', 'tool:prompt:x'] },
     { deny: ['*'] },
@@ -17,7 +17,7 @@ test('a rule allows or denies, and says for whom', () => {
     assert.deepEqual(messagesFor([rule]), [], JSON.stringify(rule))
 })
 
-test('a rule that says nothing, or more than one thing, is refused', () => {
+test('an empty rule, and a rule with both allow and deny, are refused', () => {
   for (const rule of [
     {},
     null,

@@ -29,7 +29,7 @@ function judged(
 
 const isAllowed = (...asked: Parameters<typeof judged>): boolean => judged(...asked).allowed
 
-test('with allow rules all else is denied, with deny rules alone all else is allowed', () => {
+test('with allow rules every other name is denied, with deny rules alone every other name is allowed', () => {
   assert.ok(isAllowed([{ allow: ['a'] }], 'a'))
   assert.ok(!isAllowed([{ allow: ['a'] }], 'b'))
   assert.ok(!isAllowed([{ allow: ['a'] }], 'a', person(), 'prompt'))
@@ -40,7 +40,7 @@ test('with allow rules all else is denied, with deny rules alone all else is all
   assert.ok(isAllowed([{ deny: ['a'] }], 'x:a', person(), 'resource'))
 })
 
-test('a deny wins over every allow, wherever it stands', () => {
+test('a deny wins over every allow, at any position', () => {
   for (const rules of [
     [{ allow: ['*'] }, { deny: ['debug_*'] }],
     [{ deny: ['debug_*'] }, { allow: ['*', 'debug_x'] }],
@@ -50,7 +50,7 @@ test('a deny wins over every allow, wherever it stands', () => {
   }
 })
 
-test('a prefix says what a pattern is about', () => {
+test('the prefix of a pattern selects tools, prompts or resources', () => {
   const rules = [{ allow: ['prompt:p*', 'resource:note://*', 'tool:prompt:x', 'y'] }]
   assert.ok(isAllowed(rules, 'page', person(), 'prompt'))
   assert.ok(isAllowed(rules, 'note://a', person(), 'resource'))
@@ -60,7 +60,7 @@ test('a prefix says what a pattern is about', () => {
   assert.ok(!isAllowed(rules, 'tool:prompt:x'))
 })
 
-test('a rule about resources is for those alone whom it names', () => {
+test('a rule about resources holds only for the callers that it names', () => {
   const rules = [
     { allow: ['resource:x:a*'], when: { groups: 'x' } },
     { allow: ['resource:x:b*'], scopes: ['s'] },
@@ -90,18 +90,18 @@ test('a rule about resources is for those alone whom it names', () => {
   }
 })
 
-test('nobody, as on a public path, is allowed and denied by rules for everybody alone', () => {
+test('on a public path, without a caller, only rules for all callers hold', () => {
   const rules = [{ allow: ['a'] }, { allow: ['b'], when: { x: 1 } }, { allow: ['c'], scopes: ['c'] }]
-  const nobody = (name: string): Judgement =>
+  const withoutCaller = (name: string): Judgement =>
     new Rules(rules, () => true).judge(undefined, callOf('tools/call'), { kind: 'tool', name })
-  assert.ok(nobody('a').allowed)
+  assert.ok(withoutCaller('a').allowed)
   for (const name of ['b', 'c']) {
-    const judgement = nobody(name)
+    const judgement = withoutCaller(name)
     assert.ok(!judgement.allowed && judgement.scopes === undefined)
   }
 })
 
-test('a missing scope is told with all scopes of the rule that lacks fewest', () => {
+test('the denial for a missing scope names all scopes of the rule that lacks the fewest', () => {
   const rules = [
     { allow: ['delete_*'], scopes: ['tools:delete', 'admin', 'audit'] },
     { allow: ['delete_*'], scopes: ['read', 'tools:delete'] },
@@ -114,7 +114,7 @@ test('a missing scope is told with all scopes of the rule that lacks fewest', ()
   assert.ok(isAllowed(rules, 'delete_all', person({}, ['tools:delete', 'read'])))
 })
 
-test('nobody is sent for scopes that would not help', () => {
+test('no denial names scopes that would not help', () => {
   const scoped = { allow: ['x'], scopes: ['s'] }
   for (const rules of [
     [scoped, { deny: ['x'] }],
@@ -131,7 +131,7 @@ test('nobody is sent for scopes that would not help', () => {
   assert.ok(!open.allowed && open.scopes === undefined)
 })
 
-test('calls that name nothing pass, whatever the rules are; those that should name something do not', () => {
+test('methods that name nothing pass with any rules; calls without the name that their method needs do not', () => {
   for (const rules of [[{ allow: ['x'] }], [{ deny: ['*', 'prompt:*', 'resource:*'] }]]) {
     const asked = (method: string): boolean =>
       new Rules(rules, () => true).judge(person(), callOf(method), undefined).allowed
@@ -149,14 +149,14 @@ test('calls that name nothing pass, whatever the rules are; those that should na
   }
 })
 
-test('a method that MCP does not have goes by the default of the rules', () => {
+test('a method that MCP does not have follows the default of the rules', () => {
   const asked = (rule: Rule): boolean =>
     new Rules([rule], () => true).judge(person(), callOf('custom/run'), undefined).allowed
   assert.ok(!asked({ allow: ['*'] }))
   assert.ok(asked({ deny: ['*'] }))
 })
 
-test('whatever a method is called, what it names is judged', () => {
+test('a name is judged with any method', () => {
   const subject = { kind: 'tool', name: 'x' } as const
   assert.ok(!new Rules([{ deny: ['x'] }], () => true).judge(person(), callOf('ping'), subject).allowed)
 })
@@ -177,7 +177,7 @@ const rule: fc.Arbitrary<Rule> = fc
     ...(isAllow ? { allow: patterns, ...(scopes && { scopes }) } : { deny: patterns }),
     ...(when && { when }),
   }))
-const somebody = fc.option(
+const identities = fc.option(
   fc
     .tuple(some('x', 'y', 'z'), fc.subarray(['s', 't']))
     .map(([groups, scopes]) => person({ groups }, scopes)),
@@ -193,7 +193,7 @@ const expression = (text: string): RegExp =>
     's',
   )
 
-/** What the rules say of a tool or a prompt, word for word. */
+/** The verdict of a literal reading of the rules on a tool or a prompt. */
 function expected(
   rules: readonly Rule[],
   identity: Identity | undefined,
@@ -213,11 +213,11 @@ function expected(
   return { allowed: false, scopes: identity && nearest?.scopes }
 }
 
-test('tools and prompts are judged as the rules say word for word', () => {
+test('tools and prompts get the verdict of a literal reading of the rules', () => {
   fc.assert(
     fc.property(
       fc.array(rule, { minLength: 1, maxLength: 5 }),
-      somebody,
+      identities,
       fc.constantFrom<McpSubject['kind'][]>('tool', 'prompt'),
       word,
       (rules, identity, of, name) => {
@@ -232,11 +232,11 @@ test('tools and prompts are judged as the rules say word for word', () => {
   )
 })
 
-test('what is listed is what is allowed, or lacks nothing but scopes that would open it', () => {
+test('lists show the names that are allowed, or lack only scopes that would allow them', () => {
   fc.assert(
     fc.property(
       fc.array(rule, { minLength: 1, maxLength: 5 }),
-      somebody,
+      identities,
       fc.constantFrom<McpSubject['kind'][]>('tool', 'prompt', 'resource'),
       word,
       (written, identity, of, name) => {

@@ -102,7 +102,7 @@ test('no spelling of another URI passes for an allowed one', () => {
   assert.ok(!allows('note://docs/*', 'note://docs/../secret'))
 })
 
-test('what a pattern says is allowed as it is written', () => {
+test('an allow pattern allows the URI that is written like it', () => {
   for (const [pattern, uri] of [
     ['*', 'file:///a%20b/ä?x#y'],
     ['file:///docs/*', 'file:///docs/a.txt'],
@@ -128,7 +128,7 @@ test('what a pattern says is allowed as it is written', () => {
     assert.ok(allows(pattern, uri), `${pattern} ${uri}`)
 })
 
-test('a URI is allowed by no pattern when it cannot be judged', () => {
+test('no pattern allows a URI that cannot be judged', () => {
   for (const uri of [
     'a\nb',
     'a%0ab',
@@ -142,7 +142,7 @@ test('a URI is allowed by no pattern when it cannot be judged', () => {
   assert.equal(templateReadingsOf(`x:{${'a'.repeat(2_048)}}`), undefined)
 })
 
-test('a deny of a file holds whatever host its URI names', () => {
+test('a deny of a file holds for every host in its URI', () => {
   for (const uri of ['file://host/secret/key', 'file://127.0.0.1/secret/key', 'file://user@/secret/key'])
     assert.ok(denies('file:///secret/*', uri), uri)
   for (const uri of [
@@ -166,12 +166,12 @@ test('a deny that names a user, or the host of a file, holds for its URIs and te
   }
 })
 
-test('a deny holds for a template with a query or a slash more than what is denied', () => {
+test('a deny holds for a template with a further query or slash', () => {
   for (const template of ['https://h/secret?{q}', 'https://h/secret/', 'https://h/secret/?a={b}#{c}'])
     assert.ok(deniesTemplate('https://h/secret', template), template)
 })
 
-test('a plain URI has the forms that any other way to find them has', () => {
+test('the short way for plain URIs finds the same forms as the general way', () => {
   const segment = fc.stringMatching(/^[\w.~!$&'()*+,;=:@-]{1,8}$/)
   const start = fc.constantFrom(
     'file://',
@@ -201,7 +201,7 @@ test('a plain URI has the forms that any other way to find them has', () => {
     assert.deepEqual(readingsOf(written), allReadingsOf(written), written)
 })
 
-test('the time that a URI takes grows with its length, and no faster', () => {
+test('the time to judge a URI grows with its length, and no faster', () => {
   for (const [start, part, end] of [
     ['file:///', '/', 'x'],
     ['file:///', '{', ''],
@@ -256,7 +256,7 @@ const uri = fc
   )
   .map(([scheme, parts]) => scheme + parts.join('/'))
 
-test('a deny of a URI holds for every spelling of it, and an allow for none that is denied', () => {
+test('a deny of a URI holds for every spelling of it, and an allow for no denied spelling', () => {
   const respelled: readonly ((text: string) => string)[] = [
     (text) => text,
     (text) => (URL.canParse(text) ? new URL(text).href : text),

@@ -20,7 +20,7 @@ test('rules that all matter raise no warning', () => {
   )
 })
 
-test('an allow that is denied to everybody raises a warning', () => {
+test('an allow of names that are denied to all callers raises a warning', () => {
   assert.deepEqual(placesOf([{ allow: ['debug_*', 'a'] }, { deny: ['debug*'] }]), ['rules[0].allow[0]'])
   assert.deepEqual(placesOf([{ allow: ['debug_*'] }, { deny: ['debug*'], when: { a: 1 } }]), [])
   assert.deepEqual(placesOf([{ allow: ['debug_*'] }, { deny: ['prompt:debug*'] }]), [])
@@ -40,7 +40,7 @@ test('of two rules that do the same, the second raises a warning', () => {
   assert.deepEqual(placesOf([{ deny: ['resource:a', 'resource:a'] }]), ['rules[0].deny[1]'])
 })
 
-test('a rule that another one makes needless raises a warning, wherever they stand', () => {
+test('a rule that another one makes needless raises a warning, in any order', () => {
   const [x, s] = [{ when: { x: 1 } }, { scopes: ['s'] }]
   for (const [rules, ...places] of [
     [[{ allow: ['a', '*'] }], 'rules[0].allow[0]'],
@@ -65,17 +65,17 @@ test('a rule that another one makes needless raises a warning, wherever they sta
     assert.deepEqual(placesOf(rules), places, JSON.stringify(rules))
 })
 
-test('of allowed resources only the same pattern is needless: a wider one may allow less', () => {
+test('among allowed resources only a repeated pattern is needless: a wider one may allow less', () => {
   assert.deepEqual(placesOf([{ allow: ['resource:x:*', 'resource:x:a*', 'prompt:x:*', 'resource:y'] }]), [])
   assert.deepEqual(placesOf([{ allow: ['resource:x:*', 'resource:x:*'] }]), ['rules[0].allow[1]'])
 })
 
-test('a prefix that is none and a URI without one raise warnings', () => {
+test('an unknown prefix and a URI without a prefix raise warnings', () => {
   for (const pattern of ['prompts:x', 'Resource:x', 'tools:x', 'file:///docs/*'])
     assert.deepEqual(placesOf([{ allow: [pattern] }]), ['rules[0].allow[0]'], pattern)
 })
 
-test('without a pattern that was warned of, tools and prompts are judged as with it', () => {
+test('removing a pattern with a warning changes no verdict on tools and prompts', () => {
   const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '*'), minLength: 1, maxLength: 3 })
   const rule = fc
     .record({

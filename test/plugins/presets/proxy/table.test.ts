@@ -39,7 +39,7 @@ test('every row becomes an option that its plugin has, and shows the default of 
   }
 })
 
-test('what a row needs is a row of the table, or a rule of its preset', () => {
+test('a setting that a row needs is in the table, or a rule of the preset covers it', () => {
   const names = rows.map(({ name }) => name)
   for (const { name, needs } of rows) {
     const [needed] = needs?.split(' ') ?? []

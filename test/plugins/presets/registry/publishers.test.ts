@@ -35,7 +35,7 @@ test('a registry with a managed source takes publications, and one without does 
   )
 })
 
-test('publishers that could never publish, and those that anybody could be, are refused', () => {
+test('rules by which no caller could publish, and rules that match every caller, are refused', () => {
   assert.match(
     complaints({ sources: [own], publishers: [rule] }).join(),
     /^publishers: needs a managed source/,
@@ -49,7 +49,7 @@ test('publishers that could never publish, and those that anybody could be, are 
   assert.deepEqual(complaints({ sources: [managed], publishers: [] }), [])
 })
 
-test('what is wrong with a rule is told at its place in the file', async () => {
+test('a mistake in a rule is reported at its place in the file', async () => {
   const publishers = [rule, { ...rule, names: ['*.example/x'], may: [], whose: 1 }, { ...rule, when: {} }]
   const settings = RegistrySettings.parse({ auth, sources: [managed], publishers })
   const context = {

@@ -8,7 +8,7 @@ import { document, publishing, ROOT } from '../publishing.js'
 
 const anonymous = { authorization: '' }
 
-test('a token is checked and handed back with its own end, and opens what it opened before', async (t) => {
+test('a login checks a token and returns it with its own expiry, and the token has the same rights as before', async (t) => {
   const { send, issuer, publish, events } = await publishing(t)
   const exp = Math.floor(Date.now() / 1000) + 123
   const token = await issuer.jwt({ exp })
@@ -33,7 +33,7 @@ const accepting = providing('auth/test', Authenticator, {
       : { rejection: { kind: 'notMine', cause: 'foreign' } },
 })
 
-test('a token without an end is handed back for five minutes', async (t) => {
+test('a login returns a token without an expiry for five minutes', async (t) => {
   const { send } = await publishing(t, { further: [accepting] })
   const before = Math.floor(Date.now() / 1000)
   const response = await send('POST', '/auth/oidc', { oidc_token: 'mine' }, anonymous)
@@ -43,7 +43,7 @@ test('a token without an end is handed back for five minutes', async (t) => {
   assert.ok(expires_at >= before + 300 && expires_at <= before + 305)
 })
 
-test('a token that is not accepted is refused, whatever came with it', async (t) => {
+test('a login refuses a token that the authenticators do not accept, whatever else the request has', async (t) => {
   const { send, issuer, token, lines, events } = await publishing(t)
   const login = (body: unknown, headers: Record<string, string> = anonymous) =>
     send('POST', '/auth/github-oidc', body, headers)
@@ -80,7 +80,7 @@ test('any body is refused, but never with a 500', async (t) => {
   )
 })
 
-test('other logins of the official registry are not here, and say which one is', async (t) => {
+test('the official registry’s other logins are not supported, and the error names the one that is', async (t) => {
   const { send } = await publishing(t)
   for (const method of ['github-at', 'dns', 'http', 'none']) {
     const response = await send('POST', `/auth/${method}`, {}, anonymous)

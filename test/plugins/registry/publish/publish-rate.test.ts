@@ -12,7 +12,7 @@ const refusedFor = (seconds: number) => (error: unknown) =>
   error.statusCode === 429 &&
   error.retryAfter === seconds
 
-test('each caller has a count of its own, of which a part comes back with time, wherever the clock is set', (t) => {
+test('each caller has a count of its own, which recovers with time, wherever the clock is set', (t) => {
   const clock = twoClocks(t, { stopped: true })
   const rate = rateOf('2/1m')
   const take = (caller: string) => rate.take(caller)
@@ -31,7 +31,7 @@ test('each caller has a count of its own, of which a part comes back with time, 
   take('ann')
 })
 
-test('what is counted afterwards is waited for, however much it is', (t) => {
+test('a caller waits for all writes that are counted afterwards, however many', (t) => {
   const clock = twoClocks(t, { stopped: true })
   const rate = rateOf('600/1m')
 

@@ -21,7 +21,7 @@ function refusalOf(
   }
 }
 
-test('rules allow exactly what one of them names for this caller, and a refusal tells nothing else', () => {
+test('the rules allow a caller exactly the names of a matching rule, and a refusal shows no other name', () => {
   const namespace = fc.constantFrom('com.example', 'com.Example', 'com.example.sub', 'org.a', 'o')
   const own = fc.constantFrom('a', 'ab', 'A', 'a.b', '-')
   const name = fc.tuple(namespace, own).map((parts) => parts.join('/'))
@@ -65,7 +65,7 @@ test('rules allow exactly what one of them names for this caller, and a refusal 
   )
 })
 
-test('without a name only who may do nothing at all is refused', () => {
+test('without a name only a caller that no rule allows is refused', () => {
   const rules = publisherRules.parse([{ when: { team: 'x' }, names: ['com.example/a'], may: ['publish'] }])
   const publishers = new Publishers(rules)
 

@@ -80,7 +80,7 @@ const changes = fc.array(
   { maxLength: 2 },
 )
 
-test('any document gets what validate says of it, and what is taken is served byte for byte', async (t) => {
+test('publish gives any document the verdict of validate, and an accepted one is served byte for byte', async (t) => {
   const { publish, send, get } = await publishing(t, { options })
   let count = 0
   let taken = 0
@@ -136,7 +136,7 @@ test('any bytes are refused, and never with a 500', async (t) => {
   )
 })
 
-test('any name and version in a path are found as they are, or not at all', async (t) => {
+test('a name or version in a path is found exactly, or not at all', async (t) => {
   const { publish, send } = await publishing(t, { options })
   const version = "1.0.0+b~!$&'()*,;=:@"
   const known = await publish(document('1.0.0+b.1'))
@@ -171,7 +171,7 @@ test('any name and version in a path are found as they are, or not at all', asyn
   assert.equal((await send('DELETE', `${path}/%ZZ`)).statusCode, 404)
 })
 
-test('a document of the most bytes is taken and served, and one more is too large', async (t) => {
+test('a document at the size limit is accepted and served, and one more byte is too large', async (t) => {
   const { publish, get } = await publishing(t)
   const padded = (size: number): string => {
     const written = JSON.stringify(document())

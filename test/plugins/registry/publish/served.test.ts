@@ -84,7 +84,7 @@ function changed(value: unknown, [step, ...steps]: Path, to: unknown): unknown {
   return { ...value, [step]: changed(Reflect.get(value, step), steps, to) }
 }
 
-test('what is valid is served, whatever was changed in a document', async () => {
+test('a valid document is served, whatever was changed in it', async () => {
   assert.deepEqual(validateServer(Buffer.from(JSON.stringify(full))).valid, true)
   const places = fc.constantFrom(...placesIn(full))
   let valid = 0

@@ -18,7 +18,7 @@ async function inMemory(t: TestContext, options: object = {}, publications = new
 
 const size = (body: object): number => JSON.stringify(body).length
 
-test('who published is known by the issuer of the token, whatever the provider is called', async (t) => {
+test('a publisher is identified by the issuer of the token, whatever the name of the provider', async (t) => {
   const { publish, send, issuer, publications } = await inMemory(t)
   await publish(document())
   await send('PATCH', `${SERVER}/status`, { status: 'deprecated' })
@@ -31,7 +31,7 @@ test('who published is known by the issuer of the token, whatever the provider i
   )
 })
 
-test('a write that another has overtaken is answered with what is served by then', async (t) => {
+test('a write that another write has overtaken returns the version with the later change', async (t) => {
   const later = new (class extends MemoryPublications {
     override async publish(...given: Parameters<MemoryPublications['publish']>) {
       const event = await super.publish(...given)
@@ -74,7 +74,7 @@ test('a change of all versions is one event, and counts among the writes of its 
   assert.equal(history[0]?.versions?.length, 60)
 })
 
-test('a publisher stores no more than it may, all of them no more than there is room for, and both are told', async (t) => {
+test('a publisher cannot exceed its own limit, nor all publishers that of the source, and the response says which', async (t) => {
   const one = document('1.0.0')
   const limits = { maxBytesEach: 2 * size(one), maxBytes: 3 * size(one) }
   const { publish, send, issuer } = await inMemory(t, limits)
@@ -93,7 +93,7 @@ test('a publisher stores no more than it may, all of them no more than there is 
   assert.deepEqual(await codes('4.0.0', { authorization }), [409, 'source_full'])
 })
 
-test('a purge gives back what deleted versions took, and nobody publishes them again', async (t) => {
+test('a purge frees the space of deleted versions, and no caller can publish them again', async (t) => {
   const one = document('1.0.0')
   const { publish, send, get, events, publications } = await inMemory(t, { maxBytesEach: 2 * size(one) })
   await publish(one)
@@ -117,7 +117,7 @@ test('a purge gives back what deleted versions took, and nobody publishes them a
   assert.equal((await send('POST', '/servers/com.example%2Fnone/purge')).json().error, 'version_unknown')
 })
 
-test('only who may purge does, and only where the store can', async (t) => {
+test('only a caller with the right to purge can, and only when the store supports it', async (t) => {
   const publications = new MemoryPublications()
   const store = providing('store/memory', PublicationStore, { open: () => publications })
   const editor = await publishing(t, { store })
@@ -131,7 +131,7 @@ test('only who may purge does, and only where the store can', async (t) => {
   assert.deepEqual([unsupported.statusCode, unsupported.json().error], [501, 'purge_unsupported'])
 })
 
-test('the history of a name is bounded by what the store is told', async (t) => {
+test('the store bounds the history of a name by the limit that it receives', async (t) => {
   const told: unknown[] = []
   const asked = new (class extends MemoryPublications {
     override async setStatus(

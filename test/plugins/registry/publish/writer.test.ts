@@ -23,7 +23,7 @@ import { internalRoutes, OFFICIAL, payload, server, sourcePlugin } from '../regi
 
 const NAME = 'com.example/search'
 
-test('of 200 writers at once exactly one publishes each version, and all of it is served', async (t) => {
+test('exactly one of 200 concurrent writers publishes each version, and the registry serves all versions', async (t) => {
   const { publish, send } = await publishing(t)
   const versions = Array.from({ length: 200 }, (_, index) => `1.0.${index % 20}`)
   const answers = await Promise.all(
@@ -51,7 +51,7 @@ function memorySource({
 }) {
   const payloads: Buffer[] = []
   const publications: Publications = {
-    place: 'test',
+    location: 'test',
     read: async () => ({ kind: 'unchanged', payloads: [], revision: () => '' }),
     watch: () => () => {},
     async publish({ name, version, server }, actor) {
@@ -79,7 +79,7 @@ function memorySource({
       gateway.provide(ManagedSource, { name: 'published', publications: () => publications })
       gateway.provide(Source, {
         name: 'published',
-        place: 'test',
+        location: 'test',
         stored: true,
         fetch: async () => {
           read()
@@ -90,7 +90,7 @@ function memorySource({
   })
 }
 
-test('what is stored and cannot be served yet is a 503 that says so, and is audited as published', async (t) => {
+test('a version that is stored and not served yet is a 503 that says so, and is audited as published', async (t) => {
   let isAway = false
   const source = memorySource({
     read: () => {
@@ -121,7 +121,7 @@ test('what is stored and cannot be served yet is a 503 that says so, and is audi
   assert.equal((await send('GET', '/servers')).json().metadata.count, 3)
 })
 
-test('a publication is audited when its caller has gone before the answer', async (t) => {
+test('a publication is audited when its caller leaves before the response', async (t) => {
   const issuer = await issuing(t)
   const events: AuditEvent[] = []
   const sink = providing('audit/test', AuditSink, (event) => void events.push(event))
@@ -226,7 +226,7 @@ test('a status that is stored and not served yet is a 503, and never an answer w
   assert.deepEqual([all.statusCode, all.json().error], [503, 'stored_not_served'])
 })
 
-test('of a change of very many versions the audit has the count, and a thousand of them', async (t) => {
+test('the audit of a change of very many versions has their count, and a thousand of them', async (t) => {
   const source = memorySource({ read: () => {}, changed: 1_001 })
   const { publish, send, events } = await publishing(t, { managed: { use: source } })
   await publish(document())
@@ -255,7 +255,7 @@ test('nothing is stored while the registry is not loaded', async (t) => {
   assert.equal(stored, 0)
 })
 
-test('two who have the same name at two providers have a rate each', async (t) => {
+test('two callers with the same subject at two providers have a rate each', async (t) => {
   const other = await issuing(t)
   const { publish } = await publishing(t, {
     options: { publishRate: '1/1h' },
@@ -268,7 +268,7 @@ test('two who have the same name at two providers have a rate each', async (t) =
   assert.equal((await publish(document('3.0.0'))).statusCode, 429)
 })
 
-test('what an earlier source hides can be withdrawn, and no more of it published', async (t) => {
+test('a publisher can withdraw a name that an earlier source hides, and publish no more versions of it', async (t) => {
   let isThere = false
   const first = sourcePlugin('first', async () => ({
     kind: 'whole',

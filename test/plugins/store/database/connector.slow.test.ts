@@ -52,7 +52,7 @@ test('with TLS, the certificate must be of the authority and of the host', { ski
   }
 })
 
-test('what cannot be a connection is refused before it is tried', async (t) => {
+test('invalid connection options are refused before any connection', async (t) => {
   const place = folder(t, { url: 'http://u:SECRET@h/d', ca: 'none' })
   const refused: readonly (readonly [object, RegExp])[] = [
     [{ urlFile: join(place, 'url') }, /expected a URL such as postgres/],

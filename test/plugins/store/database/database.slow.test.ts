@@ -9,7 +9,7 @@ const cluster = new PostgresCluster()
 const skip = noPostgres ?? false
 const put = (value: string) => ['insert into state (key, value) values ($1, $2)', [value, value]] as const
 
-test('a statement, a transaction that commits, and one that does not', { skip }, async (t) => {
+test('a transaction commits all of its statements, or none when it throws', { skip }, async (t) => {
   const { database } = await started(t, { url: (await cluster.database()).url })
   assert.deepEqual(await asking(database, 'select 1::bigint as one'), [{ one: 1 }])
   await database.transaction(({ query }) => query(...put('a')))
@@ -38,7 +38,7 @@ test('a connection that was given back is measured as idle', { skip }, async (t)
   assert.equal(last('idle'), 1)
 })
 
-test('a server that stops at once, and one whose connections are ended: 503, and again good', {
+test('a stopped server or ended connections give 503, and the database recovers', {
   skip,
 }, async (t) => {
   const test = await cluster.database()
@@ -64,7 +64,7 @@ test('a server that stops at once, and one whose connections are ended: 503, and
   assert.doesNotMatch(JSON.stringify(lines), /pass-of/)
 })
 
-test('a server that stands still holds nobody longer than the limit, in and before a transaction', {
+test('a suspended server delays no caller longer than the limit, in and before a transaction', {
   skip,
 }, async (t) => {
   const { database } = await started(t, { url: (await cluster.database()).url })

@@ -27,7 +27,7 @@ async function findings(options: object): Promise<string[]> {
 
 const heads = (found: readonly string[]) => found.map((line) => line.split(':')[0])
 
-test('a database that is good, and one without tables', { skip }, async (t) => {
+test('the examination accepts a good database, and reports one without tables', { skip }, async (t) => {
   const { url, name, query } = await cluster.database()
   const good = ['ok database', 'ok clock']
   const missing = await findings({ url })
@@ -45,7 +45,9 @@ test('a database that is good, and one without tables', { skip }, async (t) => {
   assert.deepEqual(heads(found), [...good, 'wrong writes DATABASE_REFUSES_WRITES', 'ok schema', 'ok locks'])
 })
 
-test('missing rights, a newer level, and a schema of somebody else', { skip }, async (t) => {
+test('the examination reports missing rights, a newer level, and the schema of another program', {
+  skip,
+}, async (t) => {
   const test = await cluster.database()
   await started(t, { url: test.url })
   const role = await test.role()
@@ -78,7 +80,9 @@ test('a pooler in transaction mode is found, with and without directUrl', {
   assert.match((await findings({ url, directUrl: test.url })).at(-1) ?? '', /^ok locks/)
 })
 
-test('a server that is away, refuses the password, or has another clock', { skip }, async (t) => {
+test('the examination reports a server that is away, refuses the password, or has another clock', {
+  skip,
+}, async (t) => {
   const test = await cluster.database()
   const wrongPassword = test.url.replace(/:[^:@]+@/, ':wrong@')
   assert.match(

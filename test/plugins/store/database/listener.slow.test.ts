@@ -47,7 +47,9 @@ test('a notification wakes those of its topic, in all processes, once it is comm
   assert.equal(mine.woken, last)
 })
 
-test('it listens again after every end of its connection, and wakes then', { skip }, async (t) => {
+test('the listener reconnects after every end of its connection, and wakes its callers then', {
+  skip,
+}, async (t) => {
   const test = await cluster.database()
   const { database, measured } = await started(t, { url: test.url })
   const count = counting(database, 'topic')

@@ -14,7 +14,7 @@ import { asking, started } from './opening.js'
 const cluster = new PostgresCluster()
 const skip = noPostgres ?? false
 
-test('one at a time under a lock, in all processes, also nested in any number', { skip }, async (t) => {
+test('one caller at a time holds a lock, in all processes, also with nested locks', { skip }, async (t) => {
   const { url } = await cluster.database()
   const [a, b] = [(await started(t, { url })).database, (await started(t, { url })).database]
   let [inside, most, done] = [0, 0, 0]
@@ -38,7 +38,7 @@ test('one at a time under a lock, in all processes, also nested in any number', 
   assert.equal(await b.locked('shared', async () => 7), 7)
 })
 
-test('locks of two schemas of a database do not meet', { skip }, async (t) => {
+test('locks of two schemas of a database are independent', { skip }, async (t) => {
   const { url } = await cluster.database()
   const [a, b] = [await started(t, { url }), await started(t, { url, schema: 'other' })]
   await a.database.locked('key', () => b.database.locked('key', async () => {}))
@@ -78,7 +78,9 @@ test('a lock that is lost ends its signal, fails its writes, and is not lost twi
   assert.equal(await a.database.locked('key', async () => 'again'), 'again')
 })
 
-test('one leads; when it ends, steps down or loses its connection, another does', { skip }, async (t) => {
+test('one process leads; when it ends, steps down or loses its connection, another leads', {
+  skip,
+}, async (t) => {
   const test = await cluster.database()
   const { url } = test
   const leading = new Set<string>()
@@ -105,7 +107,7 @@ test('one leads; when it ends, steps down or loses its connection, another does'
   assert.equal(await first.database.locked('source', async () => 'free'), 'free')
 })
 
-test('while the server is away, nobody waits for a lock', { skip }, async (t) => {
+test('while the server is away, no caller waits for a lock', { skip }, async (t) => {
   const { database } = await started(t, { url: (await cluster.database()).url })
   await database.locked('key', async () => {})
   await cluster.stop()
@@ -142,7 +144,7 @@ async function locksOf(t: TestContext, open: (session: () => Promise<Session>) =
   return { locks, count }
 }
 
-test('a connection that ends before anybody has it is replaced', { skip }, async (t) => {
+test('a connection that ends before its first use is replaced', { skip }, async (t) => {
   let opened = 0
   const { locks, count } = await locksOf(t, async (open) => {
     const session = await open()
@@ -153,7 +155,9 @@ test('a connection that ends before anybody has it is replaced', { skip }, async
   assert.deepEqual([opened, count.lost], [2, 1])
 })
 
-test('who steps down while it gets the lock does not lead, and gives it back', { skip }, async (t) => {
+test('a process that steps down while it gets the lock does not lead, and releases the lock', {
+  skip,
+}, async (t) => {
   let stepDown = async (): Promise<void> => {}
   let done: Promise<void> | undefined
   const { locks } = await locksOf(t, (open) => {
@@ -168,7 +172,7 @@ test('who steps down while it gets the lock does not lead, and gives it back', {
   assert.equal(await locks.locked('key', async () => 'free'), 'free')
 })
 
-test('a holder that stands still loses its lock, and who waits for it says so', { skip }, async (t) => {
+test('a suspended holder loses its lock, and a waiting process logs that it waits', { skip }, async (t) => {
   const { url } = await cluster.database()
   const { database, lines } = await started(t, { url })
   const holder = fork(new URL('./holder.js', import.meta.url), [url])

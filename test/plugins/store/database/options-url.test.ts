@@ -29,7 +29,7 @@ test('TLS is verified whatever the URL asks for', () => {
   assert.match(connectionFault('postgres://h/d?sslrootcert=x') ?? '', /unknown here: sslrootcert.*caCertPath/)
 })
 
-test('a URL that is none is refused, and never quoted', () => {
+test('an invalid URL is refused, and never quoted', () => {
   const wrong = [
     '',
     'x',
@@ -55,7 +55,7 @@ test('a URL that is none is refused, and never quoted', () => {
   fc.assert(fc.property(fc.string(), (text) => void connectionFault(`postgres://${text}`)))
 })
 
-test('no part of a password that was not encoded is quoted, or taken for something else', () => {
+test('no part of an unencoded password is quoted, or parsed as another part', () => {
   for (const text of ['postgres://user:5432?topsecret@host/db', 'postgres://u:p@h/d?top&secret=1']) {
     assert.match(connectionFault(text) ?? '', /expected a URL|an unknown parameter/)
     assert.doesNotMatch(connectionFault(text) ?? '', /top|secret/)

@@ -52,7 +52,7 @@ test('without directUrl such a pooler is refused at the start, and no lock is he
   )
 })
 
-test('so is one that takes turns among connections that are there already', { skip }, async (t) => {
+test('without directUrl a pooler that rotates open connections is refused too', { skip }, async (t) => {
   const test = await cluster.database()
   await started(t, { url: test.url })
   for (const warm of [2, 3, 4]) {
@@ -66,7 +66,7 @@ test('so is one that takes turns among connections that are there already', { sk
   }
 })
 
-test('one that becomes such a pooler later loses the connection, and no lock is taken for somebody else', {
+test('when a pooler changes to transaction mode the session ends, and no other client gets a lock', {
   skip,
 }, async (t) => {
   const test = await cluster.database()

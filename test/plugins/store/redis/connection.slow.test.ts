@@ -64,11 +64,11 @@ test('a server that stops and starts is connected to again, and commands meanwhi
   const said = lines.map(({ msg }) => String(msg)).filter((line) => line.startsWith('Redis can'))
   assert.deepEqual(
     [said[0], said.at(-1)],
-    ['Redis cannot be used; it is tried again', 'Redis can be used again'],
+    ['Redis cannot be used; the gateway retries', 'Redis can be used again'],
   )
 })
 
-test('a server that is stopped without a word holds nobody longer than the limits', { skip }, async (t) => {
+test('a silent server delays no caller longer than the limits', { skip }, async (t) => {
   const redis = await testRedis(t)
   const { connection } = await connected(t, { url: redis.url })
   redis.pause()
@@ -99,7 +99,9 @@ test('a server that is away at the start is used as soon as it is there', { skip
   assert.equal(await connection.run((client) => client.ping(), WRITE_LIMIT), 'PONG')
 })
 
-test('a wrong password is said and never shown; the file of the URL is read again', { skip }, async (t) => {
+test('a wrong password is reported and never shown; the file of the URL is read again', {
+  skip,
+}, async (t) => {
   const [right, wrong] = ['r1ght/p@ss:word', 'wr0ng-p@ssword']
   const redis = await testRedis(t, { password: right })
   const urlFile = join(
@@ -159,7 +161,9 @@ test('a connection that is not fit for use is not used, and a start with it is r
   })
 })
 
-test('what the server refuses is an error of its own, and the connection stays', { skip }, async (t) => {
+test('a command that the server refuses is an error of its own, and the connection stays', {
+  skip,
+}, async (t) => {
   const redis = await testRedis(t)
   const { connection } = await connected(t, { url: redis.url })
   const { client } = connection
@@ -172,7 +176,9 @@ test('what the server refuses is an error of its own, and the connection stays',
   assert.equal(connection.client, client)
 })
 
-test('a server that became a replica is tried again ever more seldom, and said once', { skip }, async (t) => {
+test('a server that became a replica is retried with growing pauses, and logged once', {
+  skip,
+}, async (t) => {
   const redis = await testRedis(t)
   const { connection, lines } = await connected(t, { url: redis.url })
   const admin = redis.client()
@@ -195,7 +201,7 @@ test('a server that became a replica is tried again ever more seldom, and said o
   assert.deepEqual([connection.health(), said()], [{ status: 'ok' }, 2])
 })
 
-test('a server that refuses writes is degraded until it takes one, and is read meanwhile', {
+test('a server that refuses writes is degraded until it accepts one, and answers reads meanwhile', {
   skip,
 }, async (t) => {
   const redis = await testRedis(t)

@@ -5,7 +5,7 @@ import { isPassing, reasonOf, replyCode, unavailable } from '#plugins/store/redi
 
 const reply = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' })
 
-test('a failure is told by what it means, and quotes nothing of the error', () => {
+test('a failure is reported by its meaning, and quotes nothing of the error', () => {
   assert.match(
     reasonOf(reply('WRONGPASS invalid username-password pair')),
     /refused the user or the password/,

@@ -8,7 +8,7 @@ import { spawned } from '#kit/spawned.js'
 
 const [PROCESSES, ROUNDS] = [4, 250]
 
-test('of processes that fight for a lock one has it at a time, although each holder deletes its file', async (t) => {
+test('one of several processes has a lock at a time, although each holder deletes its file', async (t) => {
   const place = folder(t, { count: '0' })
   const [lock, count] = [join(place, 'lock'), join(place, 'count')]
   const script = ownSources.script(join(import.meta.dirname, '../lock-process.ts'))

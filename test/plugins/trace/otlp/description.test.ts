@@ -11,7 +11,7 @@ const secretive = fc.record({
   path: fc.constantFrom('', '/', '/a@b', '//c'),
 })
 
-test('no query, user, argument or token is exported, and nothing long', async (t) => {
+test('no query, user, argument, token or long text is exported', async (t) => {
   const { url, received, spans } = await collector(t)
   const { tracer, requestWith, stop } = await tracing(t, { url })
   const long = 'x'.repeat(100_000)

@@ -6,7 +6,7 @@ import { closedPort } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { collector } from '../collector.js'
 
-/** What doctor says of a list that exports traces. */
+/** The report of doctor about a list that exports traces. */
 async function examined(t: TestContext, url: string) {
   const files = folder(t, { token: 'CANARY-token' })
   const traces = { url, bearerTokenFile: join(files, 'token'), headers: { 'x-key': 'CANARY-key' } }
@@ -19,7 +19,7 @@ async function examined(t: TestContext, url: string) {
   return { code, text }
 }
 
-test('doctor sends the collector an empty export, and says what came back', async (t) => {
+test('doctor sends the collector an empty export, and reports the response', async (t) => {
   const good = await collector(t)
   const taken = await examined(t, good.url)
   assert.match(taken.text, /it takes traces \(200\)/)

@@ -6,7 +6,7 @@ import { listening } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { collector, END, messageOf, startedAt, toolCall, tracing } from '../collector.js'
 
-test('headers and a token from a file are sent to the collector, and are in no log', async (t) => {
+test('the collector gets headers and a token from a file, and no log has them', async (t) => {
   const { url, received } = await collector(t)
   const bearerTokenFile = `${folder(t, { token: 'CANARY-token\n' })}/token`
   const { tracer, requestWith, stop, lines } = await tracing(t, {
@@ -21,7 +21,7 @@ test('headers and a token from a file are sent to the collector, and are in no l
   assert.doesNotMatch(JSON.stringify(lines), /CANARY/)
 })
 
-test('a configuration that cannot be right stops the start', async (t) => {
+test('a wrong configuration stops the start', async (t) => {
   const refused = (options: object, expected: RegExp) =>
     assert.rejects(booted(t, [{ use: 'trace/otlp', with: options }]), (error: Error) => {
       assert.match(String(error.message), expected)
@@ -81,7 +81,7 @@ test('variables of OpenTelemetry change nothing, and headers in them stop the st
   })
 })
 
-test('check finds what options and variables say, without a start', async (t) => {
+test('check finds wrong options and variables without a start', async (t) => {
   const checked = async (options: object, environment: Record<string, string> = {}) => {
     const entry = { use: 'trace/otlp', with: options }
     const home = folder(t, { 'run.json': JSON.stringify({ plugins: [{ use: 'auth/anonymous' }, entry] }) })

@@ -10,7 +10,7 @@ for (const [code, said] of [
   ['ERR_MODULE_NOT_FOUND', 'are not installed'],
   ['ERR_DLOPEN_FAILED', 'could not be loaded \\(ERR_DLOPEN_FAILED\\)'],
 ]) {
-  test(`where the packages ${said}, the start says how to install them`, async (t) => {
+  test(`where the packages ${said}, the error at the start says how to install them`, async (t) => {
     const entry = { use: 'trace/otlp', with: { url: 'http://127.0.0.1:9/v1/traces' } }
     const files = folder(t, {
       'run.json': JSON.stringify({ plugins: [entry] }),
@@ -28,7 +28,7 @@ for (const [code, said] of [
   })
 }
 
-test('nothing of OpenTelemetry is written to standard output, whatever fails', async (t) => {
+test('OpenTelemetry writes nothing to standard output, whatever fails', async (t) => {
   const target = await listening(t, (request, response) => {
     request.resume().on('end', () => response.end('ok'))
   })

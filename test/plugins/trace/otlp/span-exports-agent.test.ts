@@ -14,7 +14,7 @@ import { collector, END, startedAt, tracing } from '../collector.js'
 
 const LOOPBACK = ['127.0.0.1']
 
-/** A file with the certificate of one authority, and how another one takes its place. */
+/** A file with the certificate of one authority, and a function that replaces it. */
 function certificateFile(t: TestContext, certificate: string) {
   const files = folder(t, { 'ca.crt': certificate })
   const path = join(files, 'ca.crt')
@@ -25,7 +25,7 @@ function certificateFile(t: TestContext, certificate: string) {
   return { path, replace }
 }
 
-/** A collector with a certificate of `ours`, and an agent that trusts what a file has. */
+/** A collector with a certificate of `ours`, and an agent that trusts the certificates in a file. */
 async function asking(t: TestContext, answer?: Parameters<typeof collector>[1]) {
   const [ours, theirs] = [authority(t), authority(t)]
   const { url, sockets } = await collector(t, answer, createServer(ours.issue(LOOPBACK)))
@@ -64,7 +64,7 @@ test('spans that wait while the authority of the collector changes are sent', as
     for (let each = 0; each < count; each++)
       list.tracer.start({ request, message: undefined, startedAt }).end?.(END)
   }
-  // A full batch goes at once, and what is after it in five seconds.
+  // A full batch is sent at once, and the rest in five seconds.
   traced(512)
   await eventually(() => spans().length === 512)
   traced(10)
@@ -76,7 +76,7 @@ test('spans that wait while the authority of the collector changes are sent', as
   assert.equal(list.counts.get('sallyport_trace_lost_total trace/otlp not_taken'), 0)
 })
 
-test('an authority that is no longer in the file is not trusted for a connection that is open either', async (t) => {
+test('an open connection is not reused once its authority is no longer in the file', async (t) => {
   const { ours, theirs, sockets, ask, trust } = await asking(t)
   assert.equal(await ask(), 200)
   assert.equal(await ask(), 200)
@@ -88,7 +88,7 @@ test('an authority that is no longer in the file is not trusted for a connection
   assert.equal(await ask(), 200)
 })
 
-test('what is being sent while the file changes arrives, and is the last on its connection', async (t) => {
+test('an export that runs while the file changes arrives, as the last on its connection', async (t) => {
   const held: ServerResponse[] = []
   const { theirs, sockets, ask, trust } = await asking(t, (_, response) => {
     if (held.push(response) > 1) response.end('{}')

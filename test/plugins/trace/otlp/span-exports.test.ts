@@ -14,7 +14,7 @@ const QUEUE_FULL = 'sallyport_trace_lost_total trace/otlp queue_full'
 
 type Tracing = Awaited<ReturnType<typeof tracing>>
 
-/** So many traces, and the milliseconds that each took. */
+/** Traces this number of requests, and returns the mean milliseconds of one. */
 async function traced({ tracer, requestWith }: Tracing, count: number): Promise<number> {
   const request = await requestWith()
   const begun = performance.now()
@@ -32,7 +32,7 @@ const failures = ({ lines }: Tracing) => [
   ...new Set(lines.filter(({ reason }) => reason === 'not_taken').map(({ failure }) => failure)),
 ]
 
-test('spans are sent in batches, and a stop sends what waits', async (t) => {
+test('spans are sent in batches, and a stop sends the waiting ones', async (t) => {
   const { url, spans, received, sockets } = await collector(t)
   const list = await tracing(t, { url })
   await traced(list, 1_300)
@@ -50,7 +50,7 @@ test('spans are sent in batches, and a stop sends what waits', async (t) => {
   await eventually(() => sockets.size === 0)
 })
 
-test('without a stop, spans are sent before long', async (t) => {
+test('without a stop, spans are sent after a short delay', async (t) => {
   const { url, spans } = await collector(t)
   const list = await tracing(t, { url })
   await traced(list, 1)
@@ -67,7 +67,7 @@ const flood = (response: ServerResponse): void => {
   more()
 }
 
-/** Each answers every export so, and what is logged of it. */
+/** Handlers of exports, each with the failure in the log. */
 const hostile: Readonly<
   Record<string, readonly [answer: (response: ServerResponse) => void, failure: string]>
 > = {
@@ -101,13 +101,13 @@ test('a hostile collector costs its spans, and nothing else', async (t) => {
     const list = await tracing(t, { url })
     const most = await traced(list, 3_000)
     assert.ok(most < 1, `${name}: ${most} ms for a trace`)
-    // The first batches may have gone by then.
+    // The first batches may have been sent by then.
     const full = list.counts.get(QUEUE_FULL) ?? 0
     assert.ok(full > 0 && full <= 3_000 - QUEUE, `${name}: ${full}`)
     const elapsed = await stopped(list)
     assert.ok(elapsed < 3_000, `${name}: it stopped after ${elapsed} ms`)
     assert.equal((list.counts.get(NOT_TAKEN) ?? 0) + full, 3_000, name)
-    // The next attempts of what ran before are not waited for.
+    // The stop does not wait for the next attempts of earlier exports.
     const why = failures(list).filter((each) => each !== 'EGRESS_TIMEOUT' || failure === each)
     assert.deepEqual(why, [failure], name)
     assert.ok(received.length <= 6 * 5, `${name}: ${received.length} attempts`)
@@ -118,7 +118,7 @@ test('a hostile collector costs its spans, and nothing else', async (t) => {
   await Promise.all(cases)
 })
 
-test('what is no HTTP, nothing that listens, and a redirect cost their spans too', async (t) => {
+test('a closed port, a server without HTTP and a redirect cost their spans too', async (t) => {
   const garbage = createServer((socket: Socket) => {
     socket.on('error', () => {})
     socket.end('SSH-2.0-CANARY\r\n\r\n')
@@ -169,7 +169,7 @@ test('spans are exported again once the collector is back', async (t) => {
   assert.equal(list.counts.get(NOT_TAKEN), 512)
 })
 
-test('a stop does not wait for the next attempt of an export that runs', async (t) => {
+test('a stop does not wait for the next attempt of a running export', async (t) => {
   let asked = 0
   const { url } = await collector(t, (_, response) => {
     asked++
@@ -203,13 +203,13 @@ test('after a stop no timer and no socket is left for longer than an export take
     await traced(list, 600)
     await list.stop()
     assert.equal(list.counts.get(NOT_TAKEN), 600)
-    // Handles are closed in the next turns.
+    // Handles close in the next turns of the event loop.
     const isLeft = ([kind, count]: readonly [string, number]) => count > (before.get(kind) ?? 0)
     await eventually(() => ![...resources()].some(isLeft), 5)
   }
 })
 
-test('a collector with TLS is trusted by caCertPath, and by nothing else', async (t: TestContext) => {
+test('only caCertPath makes a collector with TLS trusted', async (t: TestContext) => {
   const ca = authority(t)
   let asked = 0
   const port = await tlsListening(t, ca.issue(['127.0.0.1']), (request, response) => {

@@ -24,7 +24,7 @@ const members = (maxLength: number, minLength = 1) =>
 const PARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const withState = (tracestate: string) => contextOf({ traceparent: PARENT, tracestate })
 
-test('a valid parent is read as it was sent, and sent on as it was read', () => {
+test('a valid parent is read and sent on unchanged', () => {
   fc.assert(
     fc.property(traceId, spanId, flags, members(8), (trace, span, bits, state) => {
       const sent = { traceparent: `00-${trace}-${span}-${bits}`, tracestate: state.join(',') }
@@ -43,7 +43,7 @@ test('a valid parent is read as it was sent, and sent on as it was read', () => 
   )
 })
 
-test('a parent of a later version is read by what it has in common, and sent on as version 00', () => {
+test('the known fields of a later version are read, and sent on as version 00', () => {
   for (const [version, more] of [
     ['01', ''],
     ['fe', '-what-comes-later'],
@@ -77,7 +77,7 @@ const invalid: readonly string[] = [
   `${PARENT.replace('00', '01')}-${'x'.repeat(1000)}`,
 ]
 
-test('what is no parent is none', () => {
+test('an invalid parent is ignored', () => {
   assert.ok(contextOf({ traceparent: PARENT }))
   for (const traceparent of invalid)
     assert.equal(contextOf({ traceparent, tracestate: 'a=1' }), undefined, traceparent)
@@ -115,7 +115,7 @@ const isValidState = (state: string): boolean => {
   )
 }
 
-test('whatever comes, what is sent on is valid', () => {
+test('whatever the input, the context that is sent on is valid', () => {
   let parents = 0
   let states = 0
   fc.assert(
@@ -161,7 +161,7 @@ test('an invalid tracestate is dropped whole, and its parent is kept', () => {
   }
 })
 
-test('white space and empty members between members are left out', () => {
+test('white space and empty members of a tracestate are left out', () => {
   assert.equal(withState(' a=1 ,\t,b@c=2 3\t,,')?.state, 'a=1,b@c=2 3')
   const most = Array.from({ length: 32 }, (_, at) => `k${at}=1`).join(',')
   assert.equal(withState(most)?.state, most)

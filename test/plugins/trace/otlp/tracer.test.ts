@@ -32,7 +32,7 @@ test('the context in _meta is the parent, and that of the header a link', async 
   )
 })
 
-test('a context in _meta that is known at the end alone is a link', async (t) => {
+test('a context in _meta that is known only at the end is a link', async (t) => {
   const { url, spans } = await collector(t)
   const { tracer, requestWith, stop } = await tracing(t, { url })
   const request = await requestWith({ traceparent: parentOf('a') })
@@ -55,7 +55,7 @@ test('a context in _meta that is known at the end alone is a link', async (t) =>
   )
 })
 
-test('a context that is none is passed over and never sent on', async (t) => {
+test('an invalid context is ignored and never sent on', async (t) => {
   const { url, spans } = await collector(t)
   const { tracer, requestWith, stop } = await tracing(t, { url })
   const bad = { traceparent: parentOf('c').toUpperCase(), tracestate: 'c=3' }
@@ -80,7 +80,7 @@ test('a context that is none is passed over and never sent on', async (t) => {
   )
 })
 
-test('the contexts of a batch are links, each once and not without end', async (t) => {
+test('the contexts of a batch are links, each once, up to a limit', async (t) => {
   const { url, spans } = await collector(t)
   const { tracer, requestWith, stop } = await tracing(t, { url })
   const calls = Array.from({ length: 100 }, (_, at) => {
@@ -99,7 +99,7 @@ test('the contexts of a batch are links, each once and not without end', async (
   )
 })
 
-test('a caller decides by its parent, and only then', async (t) => {
+test('a caller with a parent decides about sampling, and no other caller does', async (t) => {
   const { url, spans } = await collector(t)
   for (const sample of [0, 1]) {
     const { tracer, requestWith, stop } = await tracing(t, { url, sample })
@@ -155,7 +155,7 @@ test('with `followParent: false` every request begins a trace, whatever its call
   )
 })
 
-test('of the traces that begin here the part is exported that was asked for', async (t) => {
+test('the share `sample` of the traces that begin here is exported', async (t) => {
   const { url } = await collector(t)
   const draws = 100_000
   for (const sample of [0.05, 0.5]) {

@@ -14,7 +14,7 @@ function warningsIn(t: TestContext): readonly string[] {
   return warnings
 }
 
-test('a tunnel that is lost again and again leaves nothing behind for each time', async (t) => {
+test('a tunnel that is lost again and again leaks nothing each time', async (t) => {
   const clock = fakeClock(t)
   const warnings = warningsIn(t)
   const losing: ((reason: string) => void)[] = []

@@ -7,7 +7,7 @@ import { sshArguments } from '#plugins/tunnel/ssh/arguments.js'
 import { options } from '#plugins/tunnel/ssh/options.js'
 import { noSshd } from '../sshd.js'
 
-test('what the configuration of a user says keeps no tunnel from being opened', { skip: noSshd }, (t) => {
+test('no ssh configuration of the user keeps the tunnel from opening', { skip: noSshd }, (t) => {
   const lines = [
     'ClearAllForwardings yes',
     'ControlMaster auto',
@@ -21,7 +21,7 @@ test('what the configuration of a user says keeps no tunnel from being opened', 
     9000,
   )
 
-  // What ssh makes of both.
+  // The settings that ssh uses, from its configuration and these arguments.
   const effective = execFileSync('ssh', ['-F', config, '-G', ...argv], { encoding: 'utf8' }).split('\n')
   for (const line of [
     'remoteforward [127.0.0.1]:9000 [127.0.0.1]:8080',

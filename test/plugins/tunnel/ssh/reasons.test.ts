@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { reasonIn } from '#plugins/tunnel/ssh/reasons.js'
 
-test('each line in which ssh says why it fails has its own reason', () => {
-  // As OpenSSH 9.2 prints them, the last three for what is between this machine and the server.
+test('each line in which ssh says why it fails has its own error', () => {
+  // Lines of OpenSSH 9.2; the last three are about the network between this machine and the server.
   const lines: readonly (readonly [string, string, RegExp])[] = [
     ['@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @', 'TUNNEL_HOST_KEY', /another host key/],
     ['@       WARNING: REVOKED HOST KEY DETECTED!               @', 'TUNNEL_HOST_KEY', /revoked/],

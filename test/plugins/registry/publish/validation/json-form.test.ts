@@ -50,7 +50,7 @@ test('a text is JSON when JSON.parse says so, and every value of it is visited w
   )
 })
 
-test('the place where a text stops being JSON is told', () => {
+test('the position where a text stops being JSON is reported', () => {
   assert.equal(jsonForm('{"a": 1,\n "b": nope}').brokenAt, 15)
   assert.equal(jsonForm('{"a": 1').brokenAt, 7)
   assert.equal(jsonForm('[1] x').brokenAt, 4)

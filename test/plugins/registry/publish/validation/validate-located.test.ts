@@ -26,7 +26,7 @@ test('an issue is where its value begins, an unknown or repeated member where it
   ])
 })
 
-test('what is no JSON is where it stops to be', () => {
+test('the issue of a text that is not JSON is at the position where it stops being JSON', () => {
   assert.deepEqual(placesIn('{\n  "a": 1,\n}'), ['3:1 '])
   assert.deepEqual(placesIn(''), ['1:1 '])
 })

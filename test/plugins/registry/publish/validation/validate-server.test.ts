@@ -56,7 +56,7 @@ test('an older schema is a warning, and any other an error', () => {
   }
 })
 
-test('every issue of a document is told at once, each at its path', () => {
+test('all issues of a document are reported at once, each at its path', () => {
   const document = {
     $schema: SCHEMA,
     name: 'invalid-name',
@@ -177,7 +177,7 @@ test('unknown members are refused wherever they are, except what the publisher p
   )
 })
 
-test('what a publisher provides has 4,096 bytes of compact JSON', () => {
+test('the extension of a publisher has at most 4,096 bytes of compact JSON', () => {
   const key = 'io.modelcontextprotocol.registry/publisher-provided'
   const text = (value: string) =>
     Buffer.from(`${JSON.stringify(plain).slice(0, -1)},"_meta":{"${key}": ${value} }}`)
@@ -317,7 +317,7 @@ test('bytes that are no JSON, or that clients read differently, are refused', ()
   assert.match(String(told(Buffer.from(deep))[1]), /nested-too-deeply$/)
 })
 
-test('a name that is given twice is none: nobody is let in by one of them', () => {
+test('a document with a repeated name has no name: no rule matches either of them', () => {
   const { name, version } = validateServer(
     Buffer.from('{"name":"com.example/a","n\\u0061me":"com.other/b","version":"1"}'),
   )
@@ -340,7 +340,7 @@ const hostile: Readonly<Record<string, string>> = {
   'lists in lists': `"a":${'['.repeat(125_000)}${']'.repeat(125_000)}`,
 }
 
-test('a hostile document is judged within 50 ms, and told in at most 101 issues', () => {
+test('a hostile document is validated within 50 ms, with at most 101 issues', () => {
   for (const [what, member] of Object.entries(hostile)) {
     const bytes = Buffer.from(`${JSON.stringify(plain).slice(0, -1)},${member}}`)
     // The fastest of several: others use this machine too.
@@ -355,7 +355,7 @@ test('a hostile document is judged within 50 ms, and told in at most 101 issues'
   }
 })
 
-test('of thousands of issues the first hundred are told, and how many there are', () => {
+test('a document with thousands of issues gets the first hundred and their number', () => {
   const { issues } = judged(Object.fromEntries(Array.from({ length: 250 }, (_, index) => [`k${index}`, 1])))
   assert.equal(issues.length, 101)
   assert.equal(issues.at(-1)?.reference, 'too-many-issues')
@@ -401,7 +401,7 @@ function placesIn(value: unknown): readonly (readonly [Record<string, unknown>, 
   return Object.keys(holder).flatMap((key) => [[holder, key] as const, ...placesIn(holder[key])])
 }
 
-test('whatever a document holds, it is judged, and twice the same; the valid ones are so by the published schema and are served', () => {
+test('any document gets a verdict, twice the same; a valid one fits the published schema and is served', () => {
   const seen = { valid: 0, invalid: 0 }
   fc.assert(
     fc.property(mutated, (document) => {
@@ -431,7 +431,7 @@ test('bytes of any kind never throw', () => {
   )
 })
 
-test('a URL has at most 32 variables, and very many of them are judged at once', () => {
+test('a URL has at most 32 variables, and the rule checks very many of them quickly', () => {
   const remote = (count: number, index = 0) => ({
     type: 'sse',
     url: `https://a${index}.example/${'{a}'.repeat(count)}`,
