@@ -9,7 +9,7 @@ import {
   keyFields,
   tokenFields,
 } from './provider/options.js'
-import { examine, provided, setUpProvider } from './provider/set-up.js'
+import { examine, omits, provided, setUpProvider } from './provider/set-up.js'
 
 // Kubernetes mounts the service account token and the CA of the cluster here in every pod.
 const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -22,6 +22,7 @@ export default definePlugin({
   api: 1,
   summary: 'Accepts service account tokens of the cluster that the gateway runs in.',
   provides: provided,
+  omits,
   options: z
     .strictObject({
       ...tokenFields,

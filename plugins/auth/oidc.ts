@@ -7,7 +7,7 @@ import {
   keyFields,
   tokenFields,
 } from './provider/options.js'
-import { examine, provided, setUpProvider } from './provider/set-up.js'
+import { examine, omits, provided, setUpProvider } from './provider/set-up.js'
 
 export default definePlugin({
   name: 'auth/oidc',
@@ -15,6 +15,7 @@ export default definePlugin({
   summary:
     'Accepts tokens of one identity provider: verifies JWTs with its keys, and others by introspection where `introspectionUrl` is set.',
   provides: provided,
+  omits,
   options: z
     .strictObject({ ...tokenFields, ...keyFields, ...introspectionFields, ...egressFields })
     .superRefine(checkTogether),

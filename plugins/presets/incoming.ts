@@ -185,7 +185,10 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
   const { resourceUrl, publicPaths: _, signIn: _signIn, providers, broker, ...options } = settings
   return [
     { use: 'discovery/issuer' },
-    ...providers.map((each, index) => providerEntry(each, index, origins?.provider)),
+    // With a broker clients sign in there, and the providers' own tokens are those of machines.
+    ...providers.map((each, index) =>
+      providerEntry(broker === undefined ? each : { advertised: false, ...each }, index, origins?.provider),
+    ),
     ...(broker === undefined
       ? []
       : brokerEntries(broker, {

@@ -22,6 +22,12 @@ export const tokenFields = {
   clockTolerance: duration(60_000)
     .prefault(0)
     .describe('how far the clocks of issuer and gateway may differ, 60s at most'),
+  advertised: z
+    .boolean()
+    .default(true)
+    .describe(
+      'discovery names the issuer as an authorization server; false beside `issuer/broker`, where clients sign in',
+    ),
 }
 
 /** The keys, and the tokens that they verify. */

@@ -21,6 +21,8 @@ import { TokenVerifier } from './verifier.js'
 
 /** The capabilities that `setUpProvider` provides. */
 export const provided = [Authenticator, ResourceMetadata, Health]
+export const omits = ({ advertised }: Pick<CommonOptions, 'advertised'>) =>
+  advertised ? [] : [ResourceMetadata]
 
 export async function examine(examination: Examination, options: ExaminedProvider): Promise<void> {
   const { examineProvider } = await import('./examine.js')
@@ -46,7 +48,7 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
   const authenticator = authenticatorOf(verifier)
   gateway.provide(Authenticator, authenticator)
   refuseSharedName(gateway, authenticator)
-  gateway.provide(ResourceMetadata, { authorization_servers: [common.issuerUrl] })
+  if (common.advertised) gateway.provide(ResourceMetadata, { authorization_servers: [common.issuerUrl] })
   const { id, scope } = gateway
   gateway.provide(Health, {
     name: scope === '' ? id : `${scope} ${id}`,

@@ -24,7 +24,7 @@ interface Dependencies {
   readonly secure: boolean
 }
 
-export const ALGORITHM = 'ES256'
+const ALGORITHM = 'ES256'
 export const INTERACTION_SECONDS = 600
 /** The engine's session lasts for one request. */
 export const COOKIES = {

@@ -35,7 +35,7 @@ export const personOptions = {
     .describe('further parameters of the authorization request, such as `{ prompt: select_account }`'),
 }
 
-export type Question = z.output<typeof personOptions.ask>[number]
+type Question = z.output<typeof personOptions.ask>[number]
 
 interface Dependencies {
   readonly idp: string

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { issuing } from '#kit/issuer.js'
 import { Person } from '#kit/person.js'
 import { brokered, calledWith, HandClient, REDIRECT } from './brokered.js'
 
@@ -267,4 +268,19 @@ test('a call passes with the token of the broker, and with no changed one', asyn
   ).toString('base64url')
   assert.equal(await calledWith(url, `${head}.${changed}.${signature}`), 401)
   assert.equal(await calledWith(url, idToken), 401)
+})
+
+test('the resource metadata name the broker alone, and the tokens of a provider beside it are accepted', async (t) => {
+  const corp = await issuing(t)
+  const beside = {
+    name: 'corp',
+    issuerUrl: corp.url,
+    audience: 'machines',
+    allowPrivateIP: true,
+    advertised: false,
+  }
+  const { origin, url } = await brokered(t, { plugins: [{ use: 'auth/jwt', with: beside }] })
+  const metadata = Object(await (await fetch(`${origin}/.well-known/oauth-protected-resource/mcp`)).json())
+  assert.deepEqual(metadata.authorization_servers, [origin])
+  assert.equal(await calledWith(url, await corp.jwt({ aud: 'machines' })), 200)
 })
