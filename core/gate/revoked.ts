@@ -5,13 +5,14 @@ import { Refusal } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
 import { observationOf } from '../observe/observation.js'
 
-/** An accepted request, and what decides whether its caller is revoked later. */
-interface Judged {
-  readonly request: FastifyRequest
-  readonly revocation: Revocation
-}
+const ACCEPTED = Symbol('accepted')
+const REVOCATION = Symbol('revocation')
 
-const JUDGED = Symbol('judged')
+/** A request whose caller may be revoked before its response is complete, with the revocation of its scope. */
+interface RevocableMessage extends IncomingMessage {
+  [ACCEPTED]?: FastifyRequest
+  [REVOCATION]?: Revocation
+}
 
 /** Refuses a caller who was revoked, and has the request end when the caller is revoked before its response is complete. */
 export function refuseRevoked(
@@ -22,7 +23,9 @@ export function refuseRevoked(
 ): void {
   const standing = revocation.standing(identity)
   if (standing === 'good') {
-    Reflect.set(request.raw, JUDGED, { request, revocation } satisfies Judged)
+    const message: RevocableMessage = request.raw
+    message[ACCEPTED] = request
+    message[REVOCATION] = revocation
     return
   }
   if (standing === 'revoked')
@@ -39,11 +42,9 @@ export function refuseRevoked(
 /** Ends the responses whose callers are revoked, such as event streams and WebSockets, which may last for days. */
 export function endRevoked(responses: readonly ServerResponse[]): void {
   for (const response of responses) {
-    const { [JUDGED]: judged }: IncomingMessage & { readonly [JUDGED]?: Judged } = response.req
-    const identity = judged?.request.identity
-    if (judged === undefined || identity === undefined) continue
-    if (judged.revocation.standing(identity) !== 'revoked') continue
-    const observed = observationOf(judged.request)
+    const { [ACCEPTED]: request, [REVOCATION]: revocation }: RevocableMessage = response.req
+    if (request?.identity === undefined || revocation?.standing(request.identity) !== 'revoked') continue
+    const observed = observationOf(request)
     // Not by its caller: what has no answer yet would look as if that had left.
     if (observed?.isAnswered === false) observed.restFailed('token_revoked')
     response.destroy()

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { GatewayError, type Identity, type Log, type Standing } from 'sallyport'
-import type { JsonObject } from 'sallyport/toolkit'
+import { type JsonObject, within } from 'sallyport/toolkit'
 import { z } from 'zod'
 import type { StoredLogin } from './logins.js'
 import type { SealedState } from './values.js'
@@ -10,7 +10,9 @@ const KIND = 'revocation'
 const LATEST = 'revocation-latest'
 /** Is there once a gateway with this key file has started on this store. */
 const FOLLOWED = 'revocations-followed'
+// In milliseconds. With the time of a read a revocation counts within 5 s.
 const POLL_INTERVAL = 3_000
+const READ_LIMIT = 10_000
 
 const person = z.object({ idp: z.string(), subject: z.string() })
 const session = z.object({ session: z.string() })
@@ -44,6 +46,7 @@ export class Revocations {
   private readonly listeners = new Set<() => void>()
   private latest: unknown
   private isKnown = false
+  private isAnnounced = false
   private failed = false
   private isStopped = false
   private poll: NodeJS.Timeout | undefined
@@ -90,38 +93,28 @@ export class Revocations {
     return stored
   }
 
-  /** Reads what is revoked, and follows it from then on. */
-  async follow(): Promise<void> {
-    await this.update()
-    await this.announce()
-  }
-
   stop(): void {
     this.isStopped = true
     clearTimeout(this.poll)
     clearTimeout(this.staleness)
   }
 
-  private async announce(): Promise<void> {
-    if (!this.isKnown) return
-    const { state, log } = this.dependencies
-    try {
-      if ((await state.get(FOLLOWED, '')) === undefined) await state.set(FOLLOWED, '', {})
-    } catch (cause) {
-      log.warn({ err: cause }, 'the state store cannot be written: `auth revoke` will refuse to work')
-    }
-  }
-
-  private async update(): Promise<void> {
+  /** Reads what is revoked, and follows it from then on. It never rejects. */
+  async follow(): Promise<void> {
     const { log, staleFor } = this.dependencies
     try {
-      await this.read()
+      await within(
+        READ_LIMIT,
+        this.read(),
+        () => new Error(`it did not respond within ${READ_LIMIT / 1000} s`),
+      )
       if (this.isStopped) return
       if (this.failed) log.info('what is revoked can be read again')
       this.failed = false
       this.isKnown = true
       clearTimeout(this.staleness)
       this.staleness = setTimeout(() => this.outdated(), staleFor).unref()
+      if (!this.isAnnounced) await this.announce()
     } catch (cause) {
       if (!this.failed)
         log.warn({ err: cause, staleFor }, 'what is revoked cannot be read: the last list holds')
@@ -129,7 +122,13 @@ export class Revocations {
     }
     if (this.isStopped) return
     const interval = Math.min(POLL_INTERVAL, Math.max(100, staleFor / 2))
-    this.poll = setTimeout(() => void this.update(), interval).unref()
+    this.poll = setTimeout(() => void this.follow(), interval).unref()
+  }
+
+  private async announce(): Promise<void> {
+    const { state } = this.dependencies
+    if ((await state.get(FOLLOWED, '')) === undefined) await state.set(FOLLOWED, '', {})
+    this.isAnnounced = true
   }
 
   private outdated(): void {
@@ -140,27 +139,32 @@ export class Revocations {
   }
 
   private async read(): Promise<void> {
-    const { state, log } = this.dependencies
+    const { state } = this.dependencies
     const { id: latest } = (await state.get(LATEST, '')) ?? {}
     if (latest === this.latest && this.isKnown) {
       this.dropExpired()
       return
     }
     const keys = await state.keysOf(KIND)
-    let isNew = false
-    for (const key of keys) {
-      if (this.readKeys.has(key)) continue
-      const value = await state.own(KIND, key)
-      const { data } = Stored.safeParse(value)
-      const id = String(value?.['id'])
-      if (data === undefined || this.entries.has(id)) continue
-      this.entries.set(id, data)
-      isNew = true
-      if (this.isKnown) log.info(loggedOf(data), 'revoked by another process')
+    const before = this.entries.size
+    try {
+      for (const key of keys) if (!this.readKeys.has(key)) await this.readEntry(key)
+    } finally {
+      // What was read counts, although the rest cannot be read.
+      if (this.entries.size > before) this.apply()
     }
     this.readKeys = new Set(keys)
     this.latest = latest
-    if (isNew) this.apply()
+  }
+
+  private async readEntry(key: string): Promise<void> {
+    const { state, log } = this.dependencies
+    const value = await state.own(KIND, key)
+    const { data } = Stored.safeParse(value)
+    const id = String(value?.['id'])
+    if (data === undefined || this.entries.has(id)) return
+    this.entries.set(id, data)
+    if (this.isKnown) log.info(loggedOf(data), 'revoked by another process')
   }
 
   private dropExpired(): void {
