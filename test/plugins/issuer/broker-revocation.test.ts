@@ -161,7 +161,7 @@ test('a revocation holds after a restart of all gateways', async (t) => {
 /** A state store that can be away. */
 function leaving() {
   const values = new Map<string, string>()
-  const state = { isAway: false }
+  const state = { isAway: false, deletes: true }
   const here = <T>(value: T): Promise<T> =>
     state.isAway ? Promise.reject(new Error('the store is away')) : Promise.resolve(value)
   const take = (key: string): string | undefined => {
@@ -176,7 +176,10 @@ function leaving() {
         get: (key) => here(values.get(key)),
         set: async (key, value) => void values.set(await here(key), value),
         take: async (key) => take(await here(key)),
-        delete: async (key) => void values.delete(await here(key)),
+        async delete(key) {
+          if (!state.deletes) throw new Error('the store deletes nothing')
+          values.delete(await here(key))
+        },
         keys: (prefix) => here([...values.keys()].filter((key) => key.startsWith(prefix))),
         locked: (_key, work) => work(),
       }),
@@ -204,6 +207,18 @@ test('while the store is away the last list holds for `staleFor`, and then calls
   store.state.isAway = false
   await eventually(async () => (await calledWith(url, bob)) === 200)
   assert.equal(await calledWith(url, alice), 401)
+})
+
+test('a sign-in that cannot be deleted gives no token either, once its person is revoked', async (t) => {
+  const { entry, revocation } = taking()
+  const store = leaving()
+  const { origin } = await brokered(t, { state: store.entry, plugins: [entry] })
+  const client = new HandClient(origin)
+  const { refresh_token: token } = await client.tokens()
+  store.state.deletes = false
+  await assert.rejects(revocation().revoke({ subject: 'alice' }), /deletes nothing/)
+  const answer = await client.refresh(token)
+  assert.deepEqual([answer.status, answer.body['error']], [400, 'invalid_grant'])
 })
 
 test('a gateway that starts without its store lets no call pass until it knows what is revoked', async (t) => {
