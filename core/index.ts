@@ -20,6 +20,7 @@ export {
 } from './contract/capabilities/authenticator.js'
 export { BackgroundTask } from './contract/capabilities/background-task.js'
 export { BrowserSession } from './contract/capabilities/browser-session.js'
+export { CallerTokens, type HeldTokens } from './contract/capabilities/caller-tokens.js'
 export {
   CatalogueStore,
   type ContentsChange,

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Many, One } from '../contract/capability.js'
+import type { Identity } from '../contract/identity.js'
 
 export { messageOf } from '../toolkit/message-of.js'
 
@@ -9,6 +10,17 @@ export interface Fixtures {
   readonly token?: string
   /** A secret that the store holds. */
   readonly secret?: { readonly name: string; readonly value: string }
+  /** A person who can sign in at the provider of a login. */
+  readonly person?: PersonFixture
+  /** A caller whose tokens of the identity provider are held. */
+  readonly caller?: Identity
+}
+
+export interface PersonFixture {
+  /** The redirect URI that the provider knows. */
+  readonly redirectUri: string
+  /** Signs in from this page, and gives the query with which the browser comes back to `redirectUri`. */
+  signIn(url: string): Promise<string>
 }
 
 /** The gateway that was booted to test a plugin. */

@@ -1,4 +1,5 @@
 import { authenticatorConformance, browserSessionConformance, guardConformance } from './admission.js'
+import { callerTokensConformance } from './caller-tokens.js'
 import { managedSourceConformance, serverCatalogueConformance, sourceConformance } from './catalogue.js'
 import { catalogueStoreConformance } from './catalogue-store.js'
 import { challengeConformance } from './challenge.js'
@@ -13,6 +14,7 @@ import {
   resourceMetadataConformance,
 } from './lifecycle.js'
 import { limiterConformance } from './limiter.js'
+import { loginProviderConformance } from './login-provider.js'
 import {
   accessSinkConformance,
   auditSinkConformance,
@@ -39,6 +41,7 @@ export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   limiterConformance,
   policyConformance,
   publicPathConformance,
+  callerTokensConformance,
   credentialConformance,
   headerSourceConformance,
   secretStoreConformance,
@@ -50,6 +53,7 @@ export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   catalogueStoreConformance,
   clientRegistrarConformance,
   issuerMetadataConformance,
+  loginProviderConformance,
   resourceMetadataConformance,
   tunnelConformance,
   publicAddressConformance,

@@ -3,6 +3,7 @@ import { AuditSink } from '../contract/capabilities/audit-sink.js'
 import { Authenticator } from '../contract/capabilities/authenticator.js'
 import { BackgroundTask } from '../contract/capabilities/background-task.js'
 import { BrowserSession } from '../contract/capabilities/browser-session.js'
+import { CallerTokens } from '../contract/capabilities/caller-tokens.js'
 import { CatalogueStore } from '../contract/capabilities/catalogue-store.js'
 import { Challenge } from '../contract/capabilities/challenge.js'
 import { ClientRegistrar } from '../contract/capabilities/client-registrar.js'
@@ -13,6 +14,7 @@ import { Health } from '../contract/capabilities/health.js'
 import { IssuerMetadata } from '../contract/capabilities/issuer-metadata.js'
 import { Limiter } from '../contract/capabilities/limiter.js'
 import { Listener } from '../contract/capabilities/listener.js'
+import { LoginProvider } from '../contract/capabilities/login-provider.js'
 import { ManagedSource } from '../contract/capabilities/managed-source.js'
 import { Policy } from '../contract/capabilities/policy.js'
 import { PublicAddress } from '../contract/capabilities/public-address.js'
@@ -36,6 +38,7 @@ export const builtInCapabilities: readonly Capability[] = [
   Authenticator,
   BackgroundTask,
   BrowserSession,
+  CallerTokens,
   CatalogueStore,
   Challenge,
   ClientRegistrar,
@@ -46,6 +49,7 @@ export const builtInCapabilities: readonly Capability[] = [
   IssuerMetadata,
   Limiter,
   Listener,
+  LoginProvider,
   Policy,
   ManagedSource,
   PublicAddress,

@@ -1,11 +1,19 @@
 import type { FastifyRequest } from 'fastify'
-import { Authenticator, ConfigError, Credential, definePlugin, type Gateway, Health } from 'sallyport'
-import { timed } from 'sallyport/toolkit'
+import {
+  Authenticator,
+  CallerTokens,
+  ConfigError,
+  Credential,
+  definePlugin,
+  type Gateway,
+  Health,
+} from 'sallyport'
+import { isPromise, timed } from 'sallyport/toolkit'
 import { openEndpoint } from './token-exchange/endpoint.js'
 import { Exchanger } from './token-exchange/exchanger.js'
 import { type ExchangeOptions, exchangeOptions } from './token-exchange/options.js'
 import { ExchangeRequest } from './token-exchange/request.js'
-import { subjectOf } from './token-exchange/subject.js'
+import { type Subject, SubjectTokens } from './token-exchange/subject.js'
 import { ID_TOKEN } from './token-exchange/token-type.js'
 
 export default definePlugin({
@@ -24,7 +32,9 @@ export default definePlugin({
 
     const credentials = gateway.use(Credential)
     const authenticators = gateway.use(Authenticator)
+    const callerTokens = gateway.find(CallerTokens)
     gateway.onStart(() => {
+      if (options.subject === 'login' && callerTokens() === undefined) throw mistake('subject', NO_BROKER)
       const list = credentials()
       const isAlone = list[0] === credential && authenticators().every(({ open }) => open === true)
       if (isAlone) throw mistake('subjectTokenType', NOTHING_TO_EXCHANGE)
@@ -58,17 +68,20 @@ function openExchanger(gateway: Gateway, options: ExchangeOptions): Exchanger {
   })
 }
 
-function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exchanger): Credential {
-  const wantsIdToken = options.subjectTokenType === ID_TOKEN
+function credentialOf(gateway: Gateway, options: ExchangeOptions, exchanger: Exchanger): Credential {
+  const held = options.subject === 'caller' ? () => undefined : gateway.find(CallerTokens)
+  const subjects = new SubjectTokens(held, options.subjectTokenType === ID_TOKEN)
   // Refused requests only, so that other requests cost no entry.
   const refused = new WeakSet<FastifyRequest>()
   return {
-    name: id,
+    name: gateway.id,
     present(request, previous) {
-      const subject = subjectOf(request, previous, wantsIdToken)
-      return timed(request, 'exchange', () =>
-        refused.delete(request) ? exchanger.renew(subject) : exchanger.exchange(subject),
-      )
+      return timed(request, 'exchange', () => {
+        const exchange = (subject: Subject) =>
+          refused.delete(request) ? exchanger.renew(subject) : exchanger.exchange(subject)
+        const subject = subjects.of(request, previous)
+        return isPromise(subject) ? subject.then(exchange) : exchange(subject)
+      })
     },
     renew(request, { status, attempt }) {
       // Another token of the same subject allows no more (403), and a third attempt is no better (401).
@@ -81,6 +94,8 @@ function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exch
 
 const NOTHING_TO_EXCHANGE =
   'there is no token to exchange: expected an authenticator that verifies tokens, or a credential before this one'
+const NO_BROKER =
+  'there is no broker in the list, so nobody signs in here: leave it out, or add issuer/broker'
 // RFC 8693, 2.2.1: such a token is for no resource, and a target that gets it could exchange it.
 const NOT_FOR_A_TARGET = 'a token of type N_A is for a further exchange: expected one after this entry'
 

@@ -1,5 +1,6 @@
 import {
   Authenticator,
+  CallerTokens,
   ConfigError,
   definePlugin,
   type Gateway,
@@ -22,6 +23,7 @@ import { Seal } from '#plugins/login/browser/seal.js'
 import { withOption } from '#plugins/login/flow/client.js'
 import { Bounds, OpenSignIns } from './broker/bounds.js'
 import { BrowserLogins } from './broker/browser.js'
+import { SignedInTokens } from './broker/caller-tokens.js'
 import { Clients, type GivenClient } from './broker/clients.js'
 import { Consents } from './broker/consents.js'
 import { Endpoints } from './broker/endpoints.js'
@@ -44,7 +46,7 @@ export default definePlugin({
   api: 1,
   summary:
     'An authorization server for MCP clients: they register here, and people sign in at the provider of a login.',
-  provides: [Authenticator, ResourceMetadata, Revocation],
+  provides: [Authenticator, CallerTokens, ResourceMetadata, Revocation],
   requires: [LoginProvider, StateStore],
   options: BrokerOptions,
 
@@ -127,6 +129,8 @@ export default definePlugin({
     gateway.provide(Revocation, new LoginRevocation({ revocations, logins, provider, log }))
     gateway.onReady(() => log.info({ redirectUri }, 'the identity provider has to know this redirect URI'))
     gateway.provide(ResourceMetadata, { authorization_servers: [issuer] })
+    const tokens = new SignedInTokens({ issuer, logins, provider })
+    gateway.provide(CallerTokens, (caller, name, wanted) => tokens.for(caller, name, wanted))
     gateway.provide(
       Authenticator,
       openFixedVerifier(gateway, {
@@ -134,13 +138,23 @@ export default definePlugin({
         issuer,
         audience: options.resourceUrl,
         keys: keys.verifying,
+        // No other server accepts it, so it is never exchanged: what the provider gave is.
+        withoutToken: true,
       }),
     )
   },
 })
 
-/** Whoever forgot `require` would let the whole world in. */
-function refuseOpenProvider({ accountsOf, name }: LoginProvider, { require }: BrokerOptions): void {
+/** Without `require` a provider with public accounts would admit everybody in the world. */
+function refuseOpenProvider(
+  { accountsOf, requiredClaim, name }: LoginProvider,
+  { require }: BrokerOptions,
+): void {
+  const named = typeof require === 'object' ? require : {}
+  if (requiredClaim !== undefined && !Object.hasOwn(named, requiredClaim)) {
+    const message = `expected the claim ${requiredClaim} with the tenants that may sign in: ${name} has the accounts of all tenants, and each tenant sets the other claims of its people`
+    throw new ConfigError([{ place: 'require', message }])
+  }
   if (accountsOf !== 'everybody' || require !== undefined) return
   const message = `missing: everybody in the world can have an account at ${name}; name who may sign in, such as { hd: example.com }, or write \`anyone\` if all of them may`
   throw new ConfigError([{ place: 'require', message }])

@@ -3,6 +3,7 @@ import { scopeToken, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { clientOptions, openClient } from './flow/client.js'
 import { CodeFlow } from './flow/code-flow.js'
+import { accountsAt } from './flow/known-providers.js'
 import { CodeFlowLogin, personOptions } from './flow/login.js'
 import { checkProvider } from './flow/rules.js'
 
@@ -14,9 +15,15 @@ const options = z
     tokenUrl: webUrl().describe(
       'where the code is redeemed, such as `https://github.com/login/oauth/access_token`',
     ),
-    userUrl: webUrl().describe('what says who a person is, such as `https://api.github.com/user`'),
+    userUrl: webUrl().describe('the URL that describes the person, such as `https://api.github.com/user`'),
     ...clientOptions,
-    scopes: z.array(scopeToken()).default([]).describe('what is asked for'),
+    clientAuthentication: z
+      .enum(['basic', 'post'])
+      .default('basic')
+      .describe(
+        'how the gateway sends its client ID and secret: in the header `Authorization`, or in the form',
+      ),
+    scopes: z.array(scopeToken()).default([]).describe('the scopes to request'),
     subject: z
       .string()
       .min(1)
@@ -26,9 +33,13 @@ const options = z
       ),
     ...personOptions,
   })
-  .superRefine((settings, context) =>
-    checkProvider(settings, ['authorizeUrl', 'tokenUrl', 'userUrl'], context),
-  )
+  .superRefine((settings, context) => {
+    checkProvider(settings, ['authorizeUrl', 'tokenUrl', 'userUrl'], context)
+    const at = settings.scopes.indexOf('openid')
+    if (at === -1) return
+    const message = 'asks for an ID token, which needs the keys of an issuer: use login/oidc with it'
+    context.addIssue({ code: 'custom', path: ['scopes', at], message })
+  })
 
 export default definePlugin({
   name: 'login/oauth2',
@@ -48,10 +59,16 @@ export default definePlugin({
       subject = 'id',
       ask,
       authorizeParams,
+      clientAuthentication,
     } = settings
     const { fetch, secret } = openClient(gateway, settings)
-    const { origin, host, hostname } = new URL(authorizeUrl)
-    const metadata = { issuer: origin, authorization_endpoint: authorizeUrl, token_endpoint: tokenUrl }
+    const { origin, host } = new URL(authorizeUrl)
+    const metadata = {
+      issuer: origin,
+      authorization_endpoint: authorizeUrl,
+      token_endpoint: tokenUrl,
+      token_endpoint_auth_methods_supported: [`client_secret_${clientAuthentication}`],
+    }
     const flow = new CodeFlow({
       provider: origin,
       clientId,
@@ -64,12 +81,13 @@ export default definePlugin({
     const login = new CodeFlowLogin({
       idp: settings.subject === undefined ? origin : `${origin}#${subject}`,
       name: host,
-      accountsOf: hostname === 'github.com' ? 'everybody' : 'organisation',
+      ...accountsAt(authorizeUrl),
       flow,
       fetch,
       subject,
       ask,
       describedAt: async () => userUrl,
+      log: gateway.log,
     })
     gateway.provide(LoginProvider, login)
   },

@@ -3,6 +3,7 @@ import { issuerUrl, scopeToken } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { clientOptions, openClient } from './flow/client.js'
 import { CodeFlow, discovered } from './flow/code-flow.js'
+import { accountsAt, isGoogle } from './flow/known-providers.js'
 import { CodeFlowLogin, personOptions } from './flow/login.js'
 import { checkProvider } from './flow/rules.js'
 
@@ -13,7 +14,7 @@ const options = z
     scopes: z
       .array(scopeToken())
       .default(['openid', 'profile', 'email'])
-      .describe('what is asked for; with `offline_access` many issuers give a refresh token'),
+      .describe('the scopes to request; with `offline_access` many issuers give a refresh token'),
     subject: z
       .string()
       .min(1)
@@ -29,9 +30,16 @@ const options = z
         path: ['scopes'],
         message: 'expected `openid` among them: use login/oauth2 without it',
       })
+    if (URL.canParse(settings.issuerUrl) && isGoogle(settings.issuerUrl) && settings.scopes.includes(OFFLINE))
+      context.addIssue({
+        code: 'custom',
+        path: ['scopes', settings.scopes.indexOf(OFFLINE)],
+        message: 'is unknown to Google, which gives a refresh token without it: take it out',
+      })
   })
 
-// OpenID Connect's `offline_access` is unknown to Google, which wants these to give a refresh token.
+const OFFLINE = 'offline_access'
+// Google gives a refresh token for these parameters instead.
 const GOOGLE = { access_type: 'offline', prompt: 'consent' }
 
 export default definePlugin({
@@ -46,12 +54,11 @@ export default definePlugin({
     const { issuerUrl: issuer, clientId, scopes, subject = 'sub', ask, authorizeParams } = settings
     const { fetch, secret } = openClient(gateway, settings)
     const plugins = gateway.use(IssuerMetadata)
-    const isGoogle = new URL(issuer).hostname === 'accounts.google.com'
     const flow = new CodeFlow({
       provider: issuer,
       clientId,
       scopes,
-      authorizeParams: { ...(isGoogle && GOOGLE), ...authorizeParams },
+      authorizeParams: { ...(isGoogle(issuer) && GOOGLE), ...authorizeParams },
       fetch,
       secret,
       metadata: () => discovered(issuer, fetch, plugins()),
@@ -59,12 +66,13 @@ export default definePlugin({
     const login = new CodeFlowLogin({
       idp: settings.subject === undefined ? issuer : `${issuer}#${subject}`,
       name: new URL(issuer).host,
-      accountsOf: isGoogle ? 'everybody' : 'organisation',
+      ...accountsAt(issuer),
       flow,
       fetch,
       subject,
       ask,
       describedAt: () => flow.userinfoEndpoint(),
+      log: gateway.log,
     })
     gateway.provide(LoginProvider, login)
   },

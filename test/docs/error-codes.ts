@@ -84,9 +84,16 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
     503,
   ),
   SIGN_IN_UNKNOWN: response(
-    'sign in again, at the host of `resourceUrl`; replicas need the same `cookieKeyFile`',
+    'sign in again, at the host of `resourceUrl`; replicas need the same `cookieKeyFile`, of `issuer/broker` the same `keyFile`',
   ),
   SIGN_IN_UNAVAILABLE: response('try again; the gateway cannot reach the issuer where people sign in'),
+  SIGN_IN_REFUSED: response('sign in again: the identity provider refused the token that it had just issued'),
+  CONSENT_FORBIDDEN: response('sign in again in the client: the form is of another browser or sign-in'),
+  INVALID_CLIENT_METADATA: response('register with a JSON object as RFC 7591 describes it'),
+  INVALID_REDIRECT_URI: response(
+    'let the operator allow the host: `clients.redirectHosts` of `issuer/broker`, or `clients.given`',
+  ),
+  REGISTRATION_CLOSED: response('ask the operator for a client ID: `clients.given` of `issuer/broker`'),
   SIGN_OUT_FORBIDDEN: response('sign out with the button of a page'),
   REGISTRY_NOT_LOADED: response('try again; the registry has not read its sources yet, see `/readiness`'),
   SYNC_FAILED: response('read the reason in the response: reading the source failed', 502, 503, 504),

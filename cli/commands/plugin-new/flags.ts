@@ -13,6 +13,7 @@ export const pluginKinds = [
   'source',
   'state-store',
   'registrar',
+  'login',
   'audit',
   'telemetry',
   'health',

@@ -41,6 +41,8 @@ export interface LoginProvider {
   /** The provider as a page names it. */
   readonly name: string
   readonly accountsOf: AccountsOf
+  /** A claim that the operator has to require, where the provider has accounts of tenants that the operator does not know. */
+  readonly requiredClaim?: string | undefined
   /** Begins a sign-in, which comes back to `redirectUri`. */
   begin(redirectUri: string): Promise<BegunLogin>
   /** Ends a sign-in by the query with which the browser came back. It throws for an answer that does not belong to `checks`. */

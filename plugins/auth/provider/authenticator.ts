@@ -1,4 +1,4 @@
-import type { Authenticator, Verdict } from 'sallyport'
+import type { Authenticator, Gateway, Measure, Verdict } from 'sallyport'
 import { explain } from './explanation.js'
 import type { TokenVerifier } from './verifier.js'
 
@@ -25,3 +25,7 @@ export function authenticatorOf(verifier: TokenVerifier): ProviderAuthenticator 
 
 const MISSING: Verdict = { rejection: { kind: 'notMine', cause: 'missing' } }
 const MALFORMED: Verdict = { rejection: { kind: 'notMine', cause: 'format' } }
+
+/** Counts the tokens whose verdict was in the cache. */
+export const rememberedTokens = ({ meter }: Gateway): Measure =>
+  meter.counter('remembered_tokens_total', 'Tokens that were in the cache', ['provider'])

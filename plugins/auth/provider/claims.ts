@@ -174,7 +174,7 @@ function difference(actual: unknown, expected: string): string {
 }
 
 /** The identity of valid claims. */
-export function identityFrom(claims: Claims, provider: string, token: string): Identity {
+export function identityFrom(claims: Claims, provider: string, token: string | undefined): Identity {
   const { iss, exp } = claims
   const subject = subjectOf(claims)
   const identity: { -readonly [Key in keyof Identity]: Identity[Key] } = {
@@ -182,8 +182,8 @@ export function identityFrom(claims: Claims, provider: string, token: string): I
     subject,
     scopes: scopesOf(claims),
     claims,
-    token,
   }
+  if (token !== undefined) identity.token = token
   if (typeof iss === 'string') identity.issuer = iss
   if (isTime(exp)) identity.expiresAt = exp
   return identity

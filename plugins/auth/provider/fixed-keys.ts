@@ -1,7 +1,7 @@
 import { createLocalJWKSet } from 'jose/jwks/local'
 import type { Authenticator, Gateway } from 'sallyport'
 import type { JsonObject } from 'sallyport/toolkit'
-import { authenticatorOf } from './authenticator.js'
+import { authenticatorOf, rememberedTokens } from './authenticator.js'
 import type { KeySource } from './jwks-cache.js'
 import { ProviderKeys } from './signature.js'
 import { TokenVerifier } from './verifier.js'
@@ -12,12 +12,14 @@ interface FixedProvider {
   readonly audience: string
   /** Public keys, as JWKs. */
   readonly keys: readonly JsonObject[]
+  /** Identities do not have the token that they were established by. */
+  readonly withoutToken?: boolean
 }
 
 /** Accepts the tokens of an issuer in this process, whose keys need no request. */
 export function openFixedVerifier(
   gateway: Gateway,
-  { name, issuer, audience, keys }: FixedProvider,
+  { name, issuer, audience, keys, withoutToken = false }: FixedProvider,
 ): Authenticator {
   const source: KeySource = {
     version: 0,
@@ -39,7 +41,8 @@ export function openFixedVerifier(
       introspector: undefined,
       introspectionPolicy: policy,
       introspectionTtl: 0,
-      hits: gateway.meter.counter('remembered_tokens_total', 'Tokens that were in the cache', ['provider']),
+      withoutToken,
+      hits: rememberedTokens(gateway),
     }),
   )
 }

@@ -9,7 +9,7 @@ import {
   ResourceMetadata,
 } from 'sallyport'
 import { type Secret, secretFrom } from 'sallyport/toolkit'
-import { authenticatorOf, type ProviderAuthenticator } from './authenticator.js'
+import { authenticatorOf, type ProviderAuthenticator, rememberedTokens } from './authenticator.js'
 import type { ClaimPolicy } from './claims.js'
 import { checkFiles, openEgress, withOption } from './egress.js'
 import type { ExaminedProvider } from './examine.js'
@@ -92,7 +92,7 @@ function openVerifier(
       introspection === undefined ? undefined : openIntrospector(gateway, common, introspection, egress),
     introspectionPolicy: policyFrom(common, optionalIn(introspection)),
     introspectionTtl: introspection?.introspectionCacheTtl ?? 0,
-    hits: gateway.meter.counter('remembered_tokens_total', 'Tokens that were in the cache', ['provider']),
+    hits: rememberedTokens(gateway),
   })
 }
 

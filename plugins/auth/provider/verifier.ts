@@ -25,6 +25,8 @@ export interface VerifierOptions {
   readonly introspectionPolicy: ClaimPolicy
   /** Milliseconds that an introspection response is cached. */
   readonly introspectionTtl: number
+  /** Identities do not have the token that they were established by. */
+  readonly withoutToken?: boolean
   readonly hits: Measure
 }
 
@@ -161,7 +163,8 @@ export class TokenVerifier {
   private verdictOfClaims(claims: Claims, policy: ClaimPolicy, token: string): Verdict {
     const fault = firstFault(claims, policy)
     if (fault !== undefined) return { rejection: { kind: 'invalid', cause: `claim:${fault}` } }
-    return { identity: identityFrom(claims, this.options.name, token) }
+    const { name, withoutToken } = this.options
+    return { identity: identityFrom(claims, name, withoutToken === true ? undefined : token) }
   }
 
   private cacheAccepted(hash: string, verdict: Verdict, ttl: number): void {

@@ -33,7 +33,8 @@ const EXCHANGED = { outcome: 'exchanged' }
 
 /**
  * Exchanges each subject token once, until the new token expires. Audience, scopes and types are options, and each
- * plugin entry has its own exchanger: therefore the hash of the subject token is a sufficient cache key.
+ * plugin entry has its own exchanger: therefore the hash of the subject token, or of the sign-in that holds it, is a
+ * sufficient cache key.
  */
 export class Exchanger {
   private readonly cached = new ExpiringMap<CachedToken>(CACHE_SIZE)

@@ -43,10 +43,16 @@ const fields = {
     .enum(['basic', 'post'])
     .default('basic')
     .describe('how the gateway sends the secret: in the `Authorization` header, or in the body'),
+  subject: z
+    .enum(['caller', 'login'])
+    .optional()
+    .describe(
+      "the token to exchange: `caller` is the caller's own; `login` is that of the identity provider where the caller signed in at the broker, and for all other callers their own; when unset, `login` in a list with a broker",
+    ),
   subjectTokenType: tokenType()
     .prefault('access_token')
     .describe(
-      'the type of the subject token; with a login before this in the list, `id_token` exchanges its ID token',
+      'the type of the subject token; with a login before this in the list, or a broker, `id_token` exchanges its ID token',
     ),
   audience: text().optional().describe('the name of the target that the new token is for'),
   resource: z

@@ -108,7 +108,8 @@ export class Endpoints {
   /** Unknown scopes are ignored, and without any the client gets those of the resource: without one it would get no token. */
   private withKnownScopes(url: string): URLSearchParams {
     const { scopes } = this.dependencies
-    const query = new URLSearchParams(url.split('?')[1] ?? '')
+    const at = url.indexOf('?')
+    const query = new URLSearchParams(at === -1 ? '' : url.slice(at))
     const known = new Set([...scopes, 'openid', 'offline_access'])
     const asked = (query.get('scope') ?? '').split(' ').filter((scope) => known.has(scope))
     const hasResourceScope = asked.some((scope) => scope !== 'offline_access')

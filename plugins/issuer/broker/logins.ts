@@ -44,14 +44,16 @@ interface Dependencies {
 
 /** The sign-ins of people, each stored once with the tokens of the provider. */
 export class Logins {
+  private readonly listeners: ((id: string) => void)[] = []
+
   constructor(private readonly dependencies: Dependencies) {}
 
   /** Whether the operator lets this person in. */
   admits({ subject, claims }: Login): boolean {
     const { require } = this.dependencies
     if (require === undefined || require === 'anyone') return true
-    // Any account may carry an address that nobody has verified.
-    if (Object.hasOwn(require, 'email') && claims['email_verified'] === false) return false
+    // Some providers write this boolean as text.
+    if (Object.hasOwn(require, 'email') && String(claims['email_verified']) === 'false') return false
     return matchesClaims(require, { provider: this.dependencies.provider().idp, subject, claims })
   }
 
@@ -92,6 +94,7 @@ export class Logins {
   async end(id: string): Promise<void> {
     const { state } = this.dependencies
     await state.locked(KIND, id, () => state.delete(KIND, id))
+    for (const listener of this.listeners) listener(id)
   }
 
   private loginIn(value: JsonObject | undefined, id: string): StoredLogin | undefined {
@@ -102,13 +105,17 @@ export class Logins {
 
   /**
    * Asks the provider about the person again, one request at a time for a sign-in; undefined when the person is refused
-   * there or no longer admitted here. It throws when the provider does not answer.
+   * there or no longer admitted here. It throws when the provider does not answer. A sign-in that `isGood` is returned as it
+   * is: another process may have refreshed it meanwhile.
    */
-  refreshed(id: string): Promise<StoredLogin | undefined> {
+  refreshed(
+    id: string,
+    isGood: (login: StoredLogin) => boolean = () => false,
+  ): Promise<StoredLogin | undefined> {
     const { state, provider, log } = this.dependencies
     return state.locked(KIND, id, async () => {
       const stored = await this.read(id)
-      if (stored === undefined) return undefined
+      if (stored === undefined || isGood(stored)) return stored
       const login = await provider().refresh(stored)
       if (login !== 'ended' && this.admits(login)) {
         const next = { ...stored, ...login }
@@ -118,8 +125,14 @@ export class Logins {
       const reason = login === 'ended' ? 'the provider ended it' : 'the person is no longer admitted'
       log.info({ reason }, 'a sign-in has ended')
       await state.delete(KIND, id)
+      for (const listener of this.listeners) listener(id)
       return undefined
     })
+  }
+
+  /** Calls `listener` with the ID of each sign-in that ends in this process. */
+  onEnded(listener: (id: string) => void): void {
+    this.listeners.push(listener)
   }
 
   private write({ id, idp, subject, claims, tokens, at, clients }: StoredLogin): Promise<void> {

@@ -4,14 +4,11 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   buildEndSessionUrl,
-  type ClientAuth,
-  ClientSecretPost,
   Configuration,
   calculatePKCECodeChallenge,
   clockTolerance,
   customFetch,
   enableNonRepudiationChecks,
-  None,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
@@ -22,8 +19,10 @@ import {
   tokenRevocation,
 } from 'openid-client'
 import { type BegunLogin, type Fetch, type IssuerMetadata, UpstreamError } from 'sallyport'
-import { basicAuthorization, insecureHttpAllowed, isInsecure, type Secret } from 'sallyport/toolkit'
+import { insecureHttpAllowed, isInsecure, type Secret } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { isEntra } from './known-providers.js'
+import { authentication, standardResponse } from './token-endpoint.js'
 
 /** The state of a sign-in that its callback needs. */
 const Checks = z.object({ state: z.string(), nonce: z.string(), verifier: z.string() })
@@ -33,8 +32,8 @@ export interface Redeemed {
   readonly access: string
   readonly refresh?: string | undefined
   readonly id?: string | undefined
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number
+  /** Milliseconds since the epoch, where the provider says it. */
+  readonly expiresAt: number | undefined
   /** The claims of the ID token, if the response has one. */
   readonly claims: Readonly<Record<string, unknown>> | undefined
 }
@@ -70,9 +69,12 @@ export class CodeFlow {
   async begin(redirectUri: string): Promise<BegunLogin> {
     const { scopes, authorizeParams } = this.dependencies
     const checks = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() }
-    const url = buildAuthorizationUrl(await this.configuration(), {
-      // OpenID Connect, 11: without it a provider ignores the request for a refresh token.
-      ...(scopes.includes('offline_access') && { prompt: 'consent' }),
+    const configuration = await this.configuration()
+    const { issuer } = configuration.serverMetadata()
+    const url = buildAuthorizationUrl(configuration, {
+      // OpenID Connect, 11: without it a provider ignores the request for a refresh token. Entra ID needs no
+      // prompt for it, and with the prompt shows an error page where only an administrator may consent.
+      ...(scopes.includes('offline_access') && !isEntra(issuer) && { prompt: 'consent' }),
       ...authorizeParams,
       redirect_uri: redirectUri,
       ...(scopes.length > 0 && { scope: scopes.join(' ') }),
@@ -182,9 +184,7 @@ function configurationOf(
   configuration[customFetch] = async (url, { method, headers, body, signal }) => {
     const form = body instanceof URLSearchParams || typeof body === 'string' ? { body } : {}
     const response = await fetch(url, { method, headers, signal: signal ?? null, ...form })
-    // From a response with a challenge openid-client reads only the challenge, but the error is in the body.
-    response.headers.delete('www-authenticate')
-    return response
+    return standardResponse(response)
   }
   return configuration
 }
@@ -210,34 +210,19 @@ const isSafe = (url: URL): boolean =>
 const unusable = (issuer: string, what: string): UpstreamError =>
   new UpstreamError('SIGN_IN_UNSUPPORTED', `nobody can sign in at ${issuer}: ${what}`)
 
-// RFC 8414, section 2: without this field, Basic is supported. Not used through openid-client, which encodes a dash as
-// `%2D`: many issuers do not decode that.
-function authentication(server: ServerMetadata, clientId: string, secret: Secret | undefined): ClientAuth {
-  if (secret === undefined) return None()
-  const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-  const posts = !supported.includes('client_secret_basic') && supported.includes('client_secret_post')
-  return (...request) => {
-    const [, , , headers] = request
-    if (posts) ClientSecretPost(secret.reveal())(...request)
-    else headers.set('authorization', basicAuthorization(clientId, secret.reveal()))
-  }
-}
-
 function redeemed(response: TokenEndpointResponse & TokenEndpointResponseHelpers): Redeemed {
   const { access_token: access, refresh_token: refresh, id_token: id, expires_in: seconds } = response
   const expiresAt = seconds === undefined ? expiryOf(access) : Date.now() + seconds * 1000
   return { access, refresh, id, expiresAt, claims: response.claims() }
 }
 
-const UNKNOWN_LIFETIME = 3_600_000
-
 /** When the token needs a renewal. The authenticators still decide whether it is valid. */
-function expiryOf(token: string): number {
+function expiryOf(token: string): number | undefined {
   try {
     const { exp } = decodeJwt(token)
-    if (exp !== undefined) return exp * 1000
+    return exp === undefined ? undefined : exp * 1000
   } catch {
     // The token is not a JWT.
+    return undefined
   }
-  return Date.now() + UNKNOWN_LIFETIME
 }

@@ -65,6 +65,14 @@ function refusedByIssuer(answer: AuthorizationResponseError, issuer: string): Fa
   }
 }
 
+// The last two are GitHub's.
+const BAD_CLIENT: ReadonlySet<string> = new Set([
+  'invalid_client',
+  'unauthorized_client',
+  'incorrect_client_credentials',
+  'redirect_uri_mismatch',
+])
+
 function refusedByEndpoint(answer: ResponseBodyError, issuer: string): Failure {
   const { error, error_description: description, status } = answer
   if (status >= 500) return unavailable(issuer, `it responded ${status}: ${plainCode(error)}`)
@@ -72,10 +80,9 @@ function refusedByEndpoint(answer: ResponseBodyError, issuer: string): Failure {
     status: 502,
     code: 'sign_in_failed',
     sentence: `${issuer} gave no token: ${plainCode(error)}`,
-    advice:
-      error === 'invalid_client' || error === 'unauthorized_client'
-        ? 'The operator of this server should check clientId, its secret, and how the client is registered there.'
-        : `You may try again. ${CONTACT}`,
+    advice: BAD_CLIENT.has(error)
+      ? 'The operator of this server should check clientId, its secret, and how the client is registered there.'
+      : `You may try again. ${CONTACT}`,
     cause: description && plainWords(description),
   }
 }

@@ -3,11 +3,13 @@ import {
   type AccountsOf,
   type BegunLogin,
   type Fetch,
+  type Log,
   type Login,
   type LoginProvider,
+  type LoginTokens,
   UpstreamError,
 } from 'sallyport'
-import { isJsonObject, type JsonObject, webUrl } from 'sallyport/toolkit'
+import { isJsonObject, type JsonObject, plainWords, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import type { CodeFlow, Redeemed } from './code-flow.js'
 
@@ -18,13 +20,15 @@ export const personOptions = {
       z.strictObject({
         claim: z.string().min(1).describe('the claim that gets the answer'),
         url: webUrl().describe(
-          "what is asked with the person's token, such as `https://api.github.com/user/teams`",
+          "the URL to request with the person's token, such as `https://api.github.com/user/teams`",
         ),
         each: z
           .string()
           .min(1)
           .optional()
-          .describe('the member that counts of each entry of a list, such as `slug`'),
+          .describe(
+            'the member to take of each entry of a list, such as `html_url`; a dot leads to a member of a member, such as `value.id`',
+          ),
       }),
     )
     .default([])
@@ -41,6 +45,7 @@ interface Dependencies {
   readonly idp: string
   readonly name: string
   readonly accountsOf: AccountsOf
+  readonly requiredClaim?: string | undefined
   readonly flow: CodeFlow
   readonly fetch: Fetch
   /** The claim that names a person. */
@@ -48,19 +53,26 @@ interface Dependencies {
   readonly ask: readonly Question[]
   /** Where the person is described when no ID token does it. */
   readonly describedAt: () => Promise<string | undefined>
+  readonly log: Log
 }
+
+// The second is GitHub's.
+const ENDED: ReadonlySet<string> = new Set(['invalid_grant', 'bad_refresh_token'])
 
 /** Signs people in by the authorization code flow. */
 export class CodeFlowLogin implements LoginProvider {
   readonly idp: string
   readonly name: string
   readonly accountsOf: AccountsOf
+  readonly requiredClaim?: string | undefined
+  private readonly reported = new Set<string>()
 
   constructor(private readonly dependencies: Dependencies) {
-    const { idp, name, accountsOf } = dependencies
+    const { idp, name, accountsOf, requiredClaim } = dependencies
     this.idp = idp
     this.name = name
     this.accountsOf = accountsOf
+    this.requiredClaim = requiredClaim
   }
 
   begin(redirectUri: string): Promise<BegunLogin> {
@@ -76,30 +88,31 @@ export class CodeFlowLogin implements LoginProvider {
 
   async refresh(login: Login): Promise<Login | 'ended'> {
     const { refresh } = login.tokens
-    if (refresh === undefined) return this.person({ ...login.tokens }, undefined, login)
+    if (refresh === undefined) {
+      const { describedAt, ask } = this.dependencies
+      // Without a request to the provider, a person whom the provider removed would stay signed in.
+      if (ask.length === 0 && (await describedAt()) === undefined) return 'ended'
+      return this.person({ ...login.tokens }, undefined, login)
+    }
     try {
       const redeemed = await this.dependencies.flow.refresh(refresh)
       return await this.person(redeemed, redeemed.claims, login)
     } catch (error) {
-      if (error instanceof ResponseBodyError && error.error === 'invalid_grant') return 'ended'
+      if (error instanceof ResponseBodyError && ENDED.has(error.error)) return 'ended'
       throw error
     }
   }
 
   /** The claims are those of the ID token, else those that the provider answers for the access token. */
   private async person(
-    {
-      access,
-      refresh,
-      id,
-      expiresAt,
-    }: Pick<Redeemed, 'access' | 'refresh' | 'id'> & { expiresAt?: number | undefined },
+    { access, refresh, id, expiresAt }: LoginTokens,
     fromIdToken: Redeemed['claims'],
     before?: Login,
   ): Promise<Login | 'ended'> {
     const described = fromIdToken ?? (await this.described(access))
     if (described === 'ended') return 'ended'
     const claims: Record<string, unknown> = { ...(described ?? before?.claims) }
+    this.reportLeftOut(claims)
     const answers = await this.answers(access)
     if (answers === 'ended') return 'ended'
     const subject = subjectIn(claims[this.dependencies.subject])
@@ -126,9 +139,21 @@ export class CodeFlowLogin implements LoginProvider {
     for (const { claim, url, each } of this.dependencies.ask) {
       const answer = await this.asked(url, access)
       if (answer === 'ended') return 'ended'
-      found[claim] = each === undefined ? answer : memberOfEach(answer, each)
+      found[claim] = each === undefined ? answer : membersAt(answer, each.split('.'))
     }
     return found
+  }
+
+  /** OpenID Connect, 5.6.2: Entra ID leaves the groups out of the ID token of a person with many groups. */
+  private reportLeftOut(claims: JsonObject): void {
+    const { ask, log } = this.dependencies
+    const names = isJsonObject(claims['_claim_names']) ? Object.keys(claims['_claim_names']) : []
+    for (const name of names) {
+      if (this.reported.has(name) || ask.some(({ claim }) => claim === name)) continue
+      this.reported.add(name)
+      const message = `${this.name} left the claim ${plainWords(name)} of a person out of the ID token, so no rule can match it: name it in \`ask\`, with the URL that gives it`
+      log.warn({ claim: plainWords(name) }, message)
+    }
   }
 
   /** `ended` when the provider no longer takes the token; everything else that is no answer throws. */
@@ -164,7 +189,10 @@ function subjectIn(claim: unknown): string | undefined {
   return typeof claim === 'string' && claim !== '' ? claim : undefined
 }
 
-const memberOfEach = (answer: unknown, member: string): readonly unknown[] =>
-  (Array.isArray(answer) ? answer : [answer]).flatMap((entry: unknown) =>
-    isJsonObject(entry) && entry[member] !== undefined ? [entry[member]] : [],
-  )
+/** The values at a path of members; a list on the path stands for each of its entries. */
+function membersAt(value: unknown, path: readonly string[]): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap((entry: unknown) => membersAt(entry, path))
+  const [name, ...rest] = path
+  if (name === undefined) return value === undefined ? [] : [value]
+  return isJsonObject(value) && Object.hasOwn(value, name) ? membersAt(value[name], rest) : []
+}

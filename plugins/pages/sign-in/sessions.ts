@@ -22,12 +22,15 @@ export type Tokens = z.output<typeof tokens>
 
 const LONGEST_NAME = 100
 
+// Of a token whose issuer does not say it.
+const assumedEnd = (): number => Date.now() + 3_600_000
+
 /** A new session of the person who signed in. */
 export const sessionOf = ({ access, refresh, expiresAt, claims }: Redeemed): Tokens => ({
   id: randomUUID(),
   access,
   refresh,
-  until: expiresAt,
+  until: expiresAt ?? assumedEnd(),
   name: [claims?.['name'], claims?.['preferred_username'], claims?.['email']]
     .find(isName)
     ?.slice(0, LONGEST_NAME),
@@ -170,7 +173,7 @@ export class Sessions implements BrowserSession {
     const { flow, issuerUrl, log, throttle } = this.dependencies
     try {
       const { access, refresh, expiresAt } = await flow.refresh(old.refresh ?? '')
-      return { ...old, access, refresh, until: expiresAt }
+      return { ...old, access, refresh, until: expiresAt ?? assumedEnd() }
     } catch (error) {
       const { sentence, status, code, cause } = failureOf(error, issuerUrl)
       // Any other refusal concerns the client or passes by itself, and the refresh token may still be valid.

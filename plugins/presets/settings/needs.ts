@@ -16,7 +16,8 @@ export function refuseUseless<Settings extends object>(
   for (const { name, type, needs: needed } of table.flatMap(({ options }) => options)) {
     const [isThere, message] = (needed === undefined ? undefined : needs[needed]) ?? []
     const value = values.get(keyOf(name))
-    const isAbsent = type === 'pair' ? Array.isArray(value) && value.length === 0 : value === undefined
+    const isRepeated = type === 'pair' || type === 'repeatable'
+    const isAbsent = value === undefined || (isRepeated && Array.isArray(value) && value.length === 0)
     if (isAbsent || value === false || isThere === undefined || isThere(settings)) continue
     complain(keyOf(name), message ?? '')
   }

@@ -24,6 +24,7 @@ test('wrong options stop the boot, and one error reports all of them', async (t)
     at('clientSecretFile', 'actorTokenFile', 'caCertPath'),
   )
   assert.deepEqual(await places({}, 'http://idp.example/token'), at('url'))
+  assert.deepEqual(await places({ subject: 'login' }), at('subject'), 'nobody signs in here')
   const wrong = await places({
     clientSecret: 'a',
     clientSecretFile: 'b',

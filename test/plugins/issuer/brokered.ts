@@ -7,17 +7,21 @@ import type {
   OAuthClientMetadata,
   OAuthTokens,
 } from '@modelcontextprotocol/sdk/shared/auth.js'
-import type { Entry, List } from 'sallyport'
+import { decodeJwt } from 'jose'
+import type { Entry, Identity, List } from 'sallyport'
 import { mcpTarget } from 'sallyport/testing'
 import { recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
-import { PAGES, realIssuer } from '#kit/oidc-provider.js'
+import { PAGES, type RealPeople, realIssuer } from '#kit/oidc-provider.js'
 import { Person } from '#kit/person.js'
 
 export interface Wanted {
   readonly broker?: object
   readonly login?: object
+  /** In place of `login/oidc`. */
+  readonly provider?: Entry
+  readonly people?: Partial<RealPeople>
   readonly state?: Entry
   readonly plugins?: readonly Entry[]
   /** The origin that clients know, where that is not the gateway's own. */
@@ -25,11 +29,14 @@ export interface Wanted {
 }
 
 /** A proxy whose callers sign in at its broker, and the broker's people at a real issuer that registers no client. */
-export async function brokered(t: TestContext, { broker, login, state, front, plugins = [] }: Wanted = {}) {
+export async function brokered(
+  t: TestContext,
+  { broker, login, provider, people, state, front, plugins = [] }: Wanted = {},
+) {
   const address = new URL(await closedPort()).origin
   const origin = front ?? address
   const issuer = await realIssuer(t, {
-    people: { redirectUri: `${origin}/oauth/callback`, name: 'Alice', refreshes: true },
+    people: { redirectUri: `${origin}/oauth/callback`, name: 'Alice', refreshes: true, ...people },
   })
   const target = await mcpTarget(t)
   const resourceUrl = `${origin}/mcp`
@@ -37,7 +44,7 @@ export async function brokered(t: TestContext, { broker, login, state, front, pl
   const list: List = [
     { use: 'listen/http', with: { address: new URL(address).host } },
     { use: 'discovery/issuer' },
-    {
+    provider ?? {
       use: 'login/oidc',
       with: {
         issuerUrl: issuer.url,
@@ -200,4 +207,26 @@ export async function calledWith(url: string, token: unknown): Promise<number> {
   })
   await response.body?.cancel()
   return response.status
+}
+
+/** The caller with this access token of a broker, as its authenticator establishes it. */
+export function identityOf(token: unknown): Identity {
+  const claims = decodeJwt(String(token))
+  return {
+    provider: 'broker',
+    subject: String(claims.sub),
+    issuer: String(claims.iss),
+    claims: { ...claims },
+  }
+}
+
+const realNow = Date.now
+
+/** From now on it is so much later. */
+export function later(t: TestContext, milliseconds: number): void {
+  const { now } = Date
+  t.after(() => {
+    Date.now = realNow
+  })
+  Date.now = () => now() + milliseconds
 }

@@ -7,6 +7,7 @@ import { serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { PAGES, realIssuer } from '#kit/oidc-provider.js'
+import { granting, tokenEndpoint } from '../credential/exchanging.js'
 import { calledWith, HandClient } from '../issuer/brokered.js'
 
 test('callers of a proxy sign in at its broker by a few settings', async (t) => {
@@ -36,6 +37,39 @@ test('callers of a proxy sign in at its broker by a few settings', async (t) => 
   const { access_token: token } = await new HandClient(origin).tokens()
   assert.equal(await calledWith(`${origin}/mcp`, token), 200)
   assert.equal(await calledWith(`${origin}/mcp`, 'made-up'), 401)
+})
+
+test('a proxy with a broker exchanges what the provider gave, without a further setting', async (t) => {
+  const { origin, hostname, port } = new URL(await closedPort())
+  const issuer = await realIssuer(t, { people: { redirectUri: `${origin}/oauth/callback` } })
+  const target = await mcpTarget(t)
+  const endpoint = await tokenEndpoint(t, async (asked, response) => {
+    const authorization = `Bearer ${asked.form.get('subject_token')}`
+    const described = await fetch(`${issuer.url}/me`, { headers: { authorization } })
+    granting({ access_token: `for-${Object(await described.json()).sub}` })(asked, response)
+  })
+  const settings = ProxySettings.parse({
+    targetUri: target.url,
+    host: hostname,
+    port: Number(port),
+    resourceUrl: `${origin}/mcp`,
+    oidcIssuer: issuer.url,
+    oidcAllowPrivateIp: true,
+    brokerClientId: PAGES.clientId,
+    brokerClientSecretFile: './secret',
+    brokerKeyFile: './broker.key',
+    tokenExchangeUrl: endpoint.url,
+    tokenExchangeAllowPrivateIp: true,
+  })
+  const list = proxy(settings).map((entry) =>
+    'use' in entry && entry.use === 'state/sqlite'
+      ? { ...entry, with: { ...Object(entry.with), directory: './state' } }
+      : entry,
+  )
+  await serving(t, list, { folder: folder(t, { secret: PAGES.clientSecret }) })
+  const { access_token: token } = await new HandClient(origin).tokens()
+  assert.equal(await calledWith(`${origin}/mcp`, token), 200)
+  assert.equal(target.asked[0]?.headers['authorization'], 'Bearer for-alice')
 })
 
 test('readers of a registry sign in at its broker', async (t) => {

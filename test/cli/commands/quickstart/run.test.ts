@@ -99,6 +99,8 @@ test('a token is accepted at its own resource and refused at the other, before a
     (await fetch(main + path, { method: 'GET', headers: { authorization } })).status
   const [registry, sample] = ['/catalogue/registry/default/v0.1/servers', '/sample/mcp']
   const seen = async (): Promise<void> => {
+    // The registry answers 503 until it has read its sources.
+    await eventually(async () => (await statusOf(registry, forRegistry)) !== 503)
     assert.equal(await statusOf(registry, forRegistry), 200)
     assert.equal(await statusOf(sample, forRegistry), 401)
     assert.equal(await statusOf(registry, forSample), 401)
@@ -160,7 +162,7 @@ test('quickstart avoids a busy 8080, and fails when the port of --port is busy',
   assert.doesNotMatch(started.output.stdout, new RegExp(`listening on http://127.0.0.1:${port}\\b`))
   const asked = program(t, ['quickstart', '--port', String(port)])
   assert.equal(await asked.ended(), 2)
-  assert.match(asked.output.stderr, /127\.0\.0\.1:8080.*taken/)
+  assert.match(asked.output.stderr, /127\.0\.0\.1:8080: the port is in use/)
 })
 
 test('the printed list holds no secret', async (t) => {

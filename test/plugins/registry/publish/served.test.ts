@@ -178,7 +178,7 @@ test('a stored source whose documents are all refused is empty and degraded, and
   const run = (isStored: boolean) =>
     new Ingest(MOST_BYTES).run(refused(), { ...before, isStored }, AbortSignal.timeout(10_000))
 
-  await assert.rejects(run(false), /none of its 1 documents/)
+  await assert.rejects(run(false), /all of its 1 documents are refused/)
   const { accepted, refusals, contents } = await run(true)
   assert.deepEqual([accepted, refusals.count, contents], [0, 1, undefined])
 })
