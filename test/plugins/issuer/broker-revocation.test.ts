@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { type Entry, isScope, type List, Revocation, StateStore } from 'sallyport'
@@ -234,20 +235,14 @@ test('a gateway that starts without its store lets no call pass until it knows w
   await eventually(async () => (await calledWith(there, token)) === 200)
 })
 
-contractSuite('issuer/broker', (t) => {
-  const issuerUrl = 'http://127.0.0.1:9/'
+contractSuite('issuer/broker', async (t) => {
+  const { list, home } = await brokered(t)
+  const keyFile = join(home, 'broker.key')
   return {
-    list: [
-      { use: 'discovery/issuer' },
-      {
-        use: 'login/oidc',
-        with: { issuerUrl, clientId: 'a', clientSecret: 'x'.repeat(20), allowPrivateIP: true },
-      },
-      { use: 'state/memory' },
-      {
-        use: 'issuer/broker',
-        with: { resourceUrl: 'http://127.0.0.1:9/mcp', keyFile: `${folder(t)}/broker.key` },
-      },
-    ],
+    list: elsewhere(list).map((item) =>
+      !isScope(item) && item.use === 'issuer/broker'
+        ? { ...item, with: { ...Object(item.with), keyFile } }
+        : item,
+    ),
   }
 })
