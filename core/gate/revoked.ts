@@ -39,14 +39,19 @@ export function refuseRevoked(
   })
 }
 
+// Milliseconds. A client whose request is short gets its response, and a 401 for the next one, in place of a broken connection.
+const TIME_TO_FINISH = 1_000
+
 /** Ends the responses whose callers are revoked, such as event streams and WebSockets, which may last for days. */
-export function endRevoked(responses: readonly ServerResponse[]): void {
-  for (const response of responses) {
-    const { [ACCEPTED]: request, [REVOCATION]: revocation }: RevocableMessage = response.req
-    if (request?.identity === undefined || revocation?.standing(request.identity) !== 'revoked') continue
-    const observed = observationOf(request)
-    // Not by its caller: what has no answer yet would look as if that had left.
-    if (observed?.isAnswered === false) observed.restFailed('token_revoked')
-    response.destroy()
-  }
+export function endRevoked(open: () => readonly ServerResponse[]): void {
+  setTimeout(() => open().forEach(endIfRevoked), TIME_TO_FINISH).unref()
+}
+
+function endIfRevoked(response: ServerResponse): void {
+  const { [ACCEPTED]: request, [REVOCATION]: revocation }: RevocableMessage = response.req
+  if (request?.identity === undefined || revocation?.standing(request.identity) !== 'revoked') return
+  const observed = observationOf(request)
+  // Not by its caller: what has no answer yet would look as if that had left.
+  if (observed?.isAnswered === false) observed.restFailed('token_revoked')
+  response.destroy()
 }

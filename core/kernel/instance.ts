@@ -117,7 +117,7 @@ export class GatewayInstance {
     await this.lifecycle.step('setup', { id: 'routes', required: true, run })
     for (const scope of scopes) scope.openGate(this.context.gateDeadline ?? GATE_DEADLINE)
     for (const revocation of new Set(scopes.map(({ container }) => container.one(Revocation))))
-      revocation?.onRevoked(() => endRevoked(this.inFlight.open))
+      revocation?.onRevoked(() => endRevoked(() => this.inFlight.open))
     const open = scopes.filter(({ container }) =>
       container.many(Authenticator).some((authenticator) => authenticator.open === true),
     )

@@ -155,3 +155,22 @@ test('the open streams and WebSockets of a revoked caller end, and those of othe
     [['alice', 'failed', ['token_revoked', 'aborted']]],
   )
 })
+
+test('a short request that is under way when its caller is revoked gets its response, and the next one 401', async (t) => {
+  const { entry, set } = revoking()
+  const [arrived, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const routes = plugin('routes', ({ http }) =>
+    http.get('/', async () => {
+      arrived.resolve()
+      await finish.promise
+      return 'done'
+    }),
+  )
+  const { main = '' } = (await serving(t, [listen, byName, entry, routes])).addresses
+  const response = fetch(main, bearer('alice'))
+  await arrived.promise
+  set('alice', 'revoked')
+  assert.equal((await fetch(main, bearer('alice'))).status, 401)
+  finish.resolve()
+  assert.equal((await response).status, 200)
+})
