@@ -16,7 +16,7 @@ export interface Fixtures {
   readonly caller?: Identity
 }
 
-export interface PersonFixture {
+interface PersonFixture {
   /** The redirect URI that the provider knows. */
   readonly redirectUri: string
   /** Signs in from this page, and gives the query with which the browser comes back to `redirectUri`. */

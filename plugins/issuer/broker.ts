@@ -143,6 +143,11 @@ export default definePlugin({
       }),
     )
   },
+
+  examine({ ok, scope }, { resourceUrl }) {
+    const uri = callbackUrl(new URL(resourceUrl).origin + scope)
+    ok('redirect URI', `${uri} has to be registered at the identity provider for the client of the gateway`)
+  },
 })
 
 /** Without `require` a provider with public accounts would admit everybody in the world. */

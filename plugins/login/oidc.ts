@@ -76,4 +76,9 @@ export default definePlugin({
     })
     gateway.provide(LoginProvider, login)
   },
+
+  async examine(examination, settings) {
+    const { examineIssuer } = await import('./flow/examine.js')
+    await examineIssuer(examination, settings)
+  },
 })

@@ -54,8 +54,13 @@ export default definePlugin({
   },
 
   async examine(examination, options) {
-    const { examineSignIn } = await import('./sign-in/examine.js')
-    await examineSignIn(examination, options)
+    const { examineIssuer } = await import('#plugins/login/flow/examine.js')
+    const uri = redirectUri(options, examination.scope)
+    examination.ok(
+      'redirect URI',
+      `${uri} has to be registered at the issuer for the client ${options.clientId}`,
+    )
+    await examineIssuer(examination, options)
   },
 })
 

@@ -16,7 +16,7 @@ async function limited(t: TestContext, options: object) {
   const { log, lines, scrubber } = recordedLog()
   const list = [routes, { use: 'auth/anonymous' }, { use: 'limit/requests', with: options }]
   const app = await booted(t, list, { log, scrubber })
-  const said = () => lines.map(({ msg }) => String(msg)).filter((line) => line.startsWith('limits are'))
+  const said = () => lines.map(({ msg }) => String(msg)).filter((line) => line.includes('counts'))
   const ask = async (remoteAddress = '192.0.2.1') =>
     (await app.inject({ url: '/', remoteAddress })).statusCode
   const passes = async (times: number, address?: string) =>

@@ -76,7 +76,7 @@ test('a repository within its limit is read by path, and one with too large file
   const app = await booted(t, [...entries(root, { path: 'list.json', maxBytes: 1_000_000 }), internalRoutes])
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
   const whole = await booted(t, [...entries(root, { maxBytes: 1_000_000 }), internalRoutes])
-  assert.match((await whole.inject(sync)).json().error_description, /has more than 1000000 bytes/)
+  assert.match((await whole.inject(sync)).json().error_description, /have more than 1000000 bytes/)
 })
 
 test('kill -9 of the gateway ends git with all its processes, and its folder is removed', async (t) => {

@@ -708,3 +708,35 @@ test('sign-in: the redirect URI is shown, and an issuer where sign-in is impossi
   const bad = ofSignIn(await looked(t, config(['openid'])))
   assert.deepEqual(codesOf(bad), ['SIGN_IN_UNSUPPORTED'])
 })
+
+test('broker: the redirect URI is shown, and a provider where nobody can sign in is found', async (t) => {
+  const issuer = await realIssuer(t, { people: { redirectUri: 'https://mcp.example.com/oauth/callback' } })
+  const login = { issuerUrl: issuer.url, clientId: 'gateway', allowPrivateIP: true }
+  const list = [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'discovery/issuer' },
+    { use: 'login/oidc', with: login },
+    { use: 'state/memory' },
+    { use: 'issuer/broker', with: { resourceUrl: 'https://mcp.example.com/mcp', keyFile: './broker.key' } },
+  ]
+  const of = async (plugin: string) =>
+    (await looked(t, list)).findings.filter(({ about }) => about === plugin)
+  assert.match(
+    (await of('issuer/broker'))[0]?.detail ?? '',
+    /^https:\/\/mcp\.example\.com\/oauth\/callback has/,
+  )
+  issuer.responses.set('/.well-known/openid-configuration', (_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        issuer: issuer.url,
+        jwks_uri: `${issuer.url}/jwks`,
+        response_types_supported: ['id_token'],
+      }),
+    ),
+  )
+  const wrong = (await of('login/oidc')).filter(({ state }) => state === 'wrong')
+  assert.deepEqual(
+    wrong.map(({ code }) => code),
+    ['SIGN_IN_UNSUPPORTED'],
+  )
+})

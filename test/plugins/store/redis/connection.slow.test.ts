@@ -222,7 +222,7 @@ test('a server that refuses writes is degraded until it accepts one, and answers
     { message: /may not use a command/ },
   )
   assert.match(String(connection.health().reason), /refused the last write: the user may not use/)
-  const said = lines.filter(({ msg }) => /^Redis (?:refuses|takes)/.test(String(msg)))
+  const said = lines.filter(({ msg }) => /^Redis (?:refuses|accepts)/.test(String(msg)))
   assert.equal(said.length, 3)
 })
 

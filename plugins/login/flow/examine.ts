@@ -1,15 +1,17 @@
 import type { Examination } from 'sallyport'
 import { createFetcher, insecureHttpAllowed } from 'sallyport/toolkit'
-import { redirectUri, type SignInOptions } from './options.js'
 
-const ADVICE = 'ask the operator of the provider, or take signIn out'
+interface Examined {
+  readonly issuerUrl: string
+  readonly scopes: readonly string[]
+  readonly caCertPath?: string | undefined
+  readonly allowPrivateIP: boolean
+}
 
-/** Checks that people could sign in at the issuer, and shows which redirect URI to register there. */
-export async function examineSignIn(examination: Examination, options: SignInOptions): Promise<void> {
-  const { ok, probes, path, scope } = examination
-  const { issuerUrl, clientId, allowPrivateIP } = options
-  const uri = redirectUri(options, scope)
-  ok('redirect URI', `${uri} has to be registered at the issuer for the client ${clientId}`)
+/** Checks that people could sign in at the issuer. */
+export async function examineIssuer(examination: Examination, options: Examined): Promise<void> {
+  const { probes, path } = examination
+  const { issuerUrl, allowPrivateIP } = options
   const caFile = path(options.caCertPath)
   const privateOption = allowPrivateIP ? undefined : 'allowPrivateIP: true'
   if (!(await probes.reach(issuerUrl, { caFile, privateOption }))) return
@@ -29,7 +31,7 @@ export async function examineSignIn(examination: Examination, options: SignInOpt
 function examineMetadata(
   { ok, wrong, warning }: Examination,
   document: Readonly<Record<string, unknown>>,
-  { scopes }: SignInOptions,
+  { scopes }: Examined,
 ): void {
   const lacks = (field: string, value: string): boolean => {
     const listed = document[field]
@@ -44,7 +46,8 @@ function examineMetadata(
       : []),
     ...(lacks('code_challenge_methods_supported', 'S256') ? ['it does not support PKCE with S256'] : []),
   ]
-  if (problems.length > 0) wrong('sign-in', 'SIGN_IN_UNSUPPORTED', problems.join('; '), ADVICE)
+  if (problems.length > 0)
+    wrong('sign-in', 'SIGN_IN_UNSUPPORTED', problems.join('; '), 'ask the operator of the provider')
   else ok('sign-in', 'the issuer offers the authorization code flow with PKCE')
   const unknown = scopes.filter((scope) => lacks('scopes_supported', scope))
   if (unknown.length > 0) {
