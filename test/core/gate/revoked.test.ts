@@ -13,6 +13,7 @@ import {
 } from 'sallyport'
 import { booted, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { opened } from '#kit/listening.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
@@ -158,7 +159,7 @@ test('the open streams and WebSockets of a revoked caller end, and those of othe
 
 test('a short request that is under way when its caller is revoked gets its response, and the next one 401', async (t) => {
   const { entry, set } = revoking()
-  const [arrived, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const [arrived, finish] = [deferred(), deferred()]
   const routes = plugin('routes', ({ http }) =>
     http.get('/', async () => {
       arrived.resolve()
