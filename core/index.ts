@@ -83,6 +83,12 @@ export {
   type PurgedVersions,
 } from './contract/capabilities/publications.js'
 export { type ResourceDocument, ResourceMetadata } from './contract/capabilities/resource-metadata.js'
+export {
+  Revocation,
+  type Revoked,
+  type SignIn,
+  type Standing,
+} from './contract/capabilities/revocation.js'
 export { SecretStore, type SecretWriter } from './contract/capabilities/secret-store.js'
 export {
   type RegistryView,

@@ -25,6 +25,7 @@ import { credentialConformance, headerSourceConformance, tunnelConformance } fro
 import { policyConformance } from './policy.js'
 import { publicationsConformance } from './publications.js'
 import type { ConformanceSuite } from './requirement.js'
+import { revocationConformance } from './revocation.js'
 import { secretStoreConformance } from './secret-store.js'
 import { stateStoreConformance } from './state-store.js'
 
@@ -35,6 +36,7 @@ export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   guardConformance,
   authenticatorConformance,
   browserSessionConformance,
+  revocationConformance,
   challengeConformance,
   limiterConformance,
   policyConformance,

@@ -4,6 +4,7 @@ import type { Authenticator, Rejection, Verdict } from '../contract/capabilities
 import type { BrowserSession } from '../contract/capabilities/browser-session.js'
 import type { Challenge } from '../contract/capabilities/challenge.js'
 import type { Guard } from '../contract/capabilities/guard.js'
+import type { Revocation } from '../contract/capabilities/revocation.js'
 import { BearerToken, type Credentials } from '../contract/credentials.js'
 import { GatewayError, Refusal } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
@@ -17,12 +18,14 @@ import { credentialsFor } from './credentials.js'
 import { checkHost } from './host-check.js'
 import type { RequestLimit } from './limit.js'
 import type { PublicPaths } from './public-paths.js'
+import { refuseRevoked } from './revoked.js'
 
 /** The checks at the gate of one scope, once its list is complete. */
 export interface GateChecks {
   readonly guards: readonly Guard[]
   readonly guardPlugins: GuardPlugins
   readonly authenticators: readonly Authenticator[]
+  readonly revocation: Revocation | undefined
   readonly sessions: readonly BrowserSession[]
   readonly publicPaths: PublicPaths
   readonly challenge: Challenge | undefined
@@ -140,12 +143,12 @@ export class Gate {
       const verdict = authenticator.authenticate(request)
       if (isPromise(verdict)) {
         return waitFor(checks, verdict, `"${authenticator.provider}"`).then((late) =>
-          accepted(request, authenticator, late, rejections)
+          accepted(checks, request, authenticator, late, rejections)
             ? undefined
             : this.authenticate(checks, request, index + 1, rejections),
         )
       }
-      if (accepted(request, authenticator, verdict, rejections)) return undefined
+      if (accepted(checks, request, authenticator, verdict, rejections)) return undefined
     }
     throw refusalFor(request, rejections, checks.challenge?.unavailableStatus ?? 401)
   }
@@ -156,6 +159,7 @@ const waitFor = <T>({ deadline }: GateChecks, result: PromiseLike<T>, name: stri
 
 /** Only a verdict with an identity and no rejection admits a request; a verdict that is neither is an error. */
 function accepted(
+  { revocation }: GateChecks,
   request: FastifyRequest,
   { provider }: Authenticator,
   verdict: Verdict,
@@ -165,6 +169,7 @@ function accepted(
     ? verdict
     : {}
   if (isIdentity(identity) && rejection === undefined) {
+    if (revocation !== undefined) refuseRevoked(revocation, request, identity, provider)
     request.identity = identity
     return true
   }

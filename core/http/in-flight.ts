@@ -51,6 +51,11 @@ export class InFlight {
     return this.responses.size + this.pending.size
   }
 
+  /** A copy of the list. Requests without a socket are not in it. */
+  get open(): readonly ServerResponse[] {
+    return this.responses.all()
+  }
+
   /** Turns off keep-alive, as the port is closing. */
   endKeepAlive(): void {
     this.closing = true

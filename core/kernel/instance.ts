@@ -9,6 +9,7 @@ import { Health, type HealthState } from '../contract/capabilities/health.js'
 import { Listener } from '../contract/capabilities/listener.js'
 import { PublicAddress } from '../contract/capabilities/public-address.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
+import { Revocation } from '../contract/capabilities/revocation.js'
 import { type Instrument, type Labels, Telemetry } from '../contract/capabilities/telemetry.js'
 import { Tracer } from '../contract/capabilities/tracer.js'
 import { GatewayError } from '../contract/errors.js'
@@ -16,6 +17,7 @@ import type { Addresses, Dispatch } from '../contract/gateway.js'
 import type { Measure, Meter } from '../contract/meter.js'
 import { createInternalApp, createMainApp, gateRoutes, type MainApp } from '../gate/app.js'
 import { Gate } from '../gate/gate.js'
+import { endRevoked } from '../gate/revoked.js'
 import { closeAfterBody, isBodyPending } from '../http/body.js'
 import { DispatchedRequest } from '../http/dispatched-request.js'
 import { InFlight } from '../http/in-flight.js'
@@ -114,6 +116,8 @@ export class GatewayInstance {
     const run = async () => void (await Promise.all([this.app.ready(), this.internal.ready()]))
     await this.lifecycle.step('setup', { id: 'routes', required: true, run })
     for (const scope of scopes) scope.openGate(this.context.gateDeadline ?? GATE_DEADLINE)
+    for (const revocation of new Set(scopes.map(({ container }) => container.one(Revocation))))
+      revocation?.onRevoked(() => endRevoked(() => this.inFlight.open))
     const open = scopes.filter(({ container }) =>
       container.many(Authenticator).some((authenticator) => authenticator.open === true),
     )

@@ -21,6 +21,7 @@ import { PublicAddress } from '../contract/capabilities/public-address.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
 import { PublicationStore } from '../contract/capabilities/publications.js'
 import { ResourceMetadata } from '../contract/capabilities/resource-metadata.js'
+import { Revocation } from '../contract/capabilities/revocation.js'
 import { SecretStore } from '../contract/capabilities/secret-store.js'
 import { ServerCatalogue } from '../contract/capabilities/server-catalogue.js'
 import { Source } from '../contract/capabilities/source.js'
@@ -55,6 +56,7 @@ export const builtInCapabilities: readonly Capability[] = [
   PublicationStore,
   PublicPath,
   ResourceMetadata,
+  Revocation,
   SecretStore,
   ServerCatalogue,
   Source,

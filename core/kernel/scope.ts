@@ -8,6 +8,7 @@ import { Guard } from '../contract/capabilities/guard.js'
 import { Limiter } from '../contract/capabilities/limiter.js'
 import { Policy } from '../contract/capabilities/policy.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
+import { Revocation } from '../contract/capabilities/revocation.js'
 import type { Capability, Many, One } from '../contract/capability.js'
 import type { Dispatch, Gateway } from '../contract/gateway.js'
 import type { Meter } from '../contract/meter.js'
@@ -66,6 +67,7 @@ export class GatewayScope {
       guards: container.many(Guard),
       guardPlugins: this.shared.guardPlugins,
       authenticators,
+      revocation: container.one(Revocation),
       sessions: container.many(BrowserSession),
       publicPaths: new PublicPaths(container.many(PublicPath)),
       challenge: container.one(Challenge),

@@ -3,7 +3,7 @@ import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
 
 /** A failure that an answer with status 200 reports: of a tool (`isError`), or of the call itself. */
-export type CallFailure = 'tool_error' | 'rpc_error' | 'token_expired'
+export type CallFailure = 'tool_error' | 'rpc_error' | 'token_expired' | 'token_revoked'
 
 /** Gets the results of one request's calls, where a list has audits, metrics or traces. */
 export interface CallObserver {

@@ -7,9 +7,17 @@ import {
   type Gateway,
   LoginProvider,
   ResourceMetadata,
+  Revocation,
   StateStore,
 } from 'sallyport'
-import { createFetcher, insecureHttpAllowed, LogThrottle, Secret, secretFrom } from 'sallyport/toolkit'
+import {
+  createFetcher,
+  insecureHttpAllowed,
+  LogThrottle,
+  Secret,
+  secretFrom,
+  waitAtMost,
+} from 'sallyport/toolkit'
 import { openFixedVerifier } from '#plugins/auth/provider/fixed-keys.js'
 import { PendingSignIns } from '#plugins/login/browser/pending.js'
 import { Seal } from '#plugins/login/browser/seal.js'
@@ -26,16 +34,21 @@ import { BrokerKeys } from './broker/keys.js'
 import { Logins } from './broker/logins.js'
 import { BrokerOptions, type ClientSettings } from './broker/options.js'
 import { PageSessions } from './broker/page-session.js'
+import { Revocations } from './broker/revocations.js'
+import { LoginRevocation } from './broker/revoking.js'
 import { callbackUrl, SignInRoutes } from './broker/sign-in.js'
 import { SealedState } from './broker/values.js'
 import { withConsoleLogged } from './console.js'
+
+// Until it is known what is revoked, calls get 503.
+const FIRST_READ = 10_000
 
 export default definePlugin({
   name: 'issuer/broker',
   api: 1,
   summary:
     'An authorization server for MCP clients: they register here, and people sign in at the provider of a login.',
-  provides: [Authenticator, BrowserSession, CallerTokens, ResourceMetadata],
+  provides: [Authenticator, BrowserSession, CallerTokens, ResourceMetadata, Revocation],
   requires: [LoginProvider, StateStore],
   options: BrokerOptions,
 
@@ -49,7 +62,11 @@ export default definePlugin({
     const clients = new Clients(options.clients, openGiven(gateway, options.clients), keys)
     const { require } = options
     const lifetime = options.refreshToken / 1000
-    const logins = new Logins({ state, provider, require, lifetime, log })
+    const { staleFor } = options
+    const alive = lifetime + options.accessToken / 1000
+    const revocations = new Revocations({ state, issuer, staleFor, lifetime: alive, log })
+    const isRevoked: Revocations['concerns'] = (login) => revocations.concerns(login)
+    const logins = new Logins({ state, provider, require, lifetime, isRevoked, log })
     const fetch = openDocuments(gateway, options.clients)
     const engine = await withConsoleLogged(gateway, async () =>
       openEngine({
@@ -121,6 +138,9 @@ export default definePlugin({
       refuseOpenGate(authenticators())
     })
     const redirectUri = callbackUrl(issuer)
+    gateway.onReady(() => waitAtMost(FIRST_READ, revocations.follow()))
+    gateway.onStop(() => revocations.stop())
+    gateway.provide(Revocation, new LoginRevocation({ revocations, logins, provider, log }))
     gateway.onReady(() => log.info({ redirectUri }, 'the identity provider has to know this redirect URI'))
     gateway.provide(ResourceMetadata, { authorization_servers: [issuer] })
     const tokens = new SignedInTokens({ issuer, logins, provider })

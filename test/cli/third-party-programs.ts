@@ -36,6 +36,7 @@ export const rows = {
     ['Tracer', 'package', 'added'],
     ['Health', 'package', 'added'],
     ['BackgroundTask', 'file', 'added'],
+    ['Revocation', 'path', 'added'],
   ],
   'registry with a catalogue': [
     ['Authenticator', 'file', 'replaces', 'auth/oidc', KEY],
@@ -72,6 +73,7 @@ export const rows = {
     ['Health', 'path', 'before', 'internal/metrics'],
     ['BackgroundTask', 'package', 'added'],
     ['PublicAddress', 'file', 'after', 'internal/server'],
+    ['Revocation', 'file', 'added'],
   ],
   'proxy with a broker': [
     ['LoginProvider', 'path', 'replaces', 'login/oidc'],
@@ -101,6 +103,7 @@ export const rows = {
     ['Telemetry', 'package', 'added'],
     ['Tracer', 'file', 'added'],
     ['BackgroundTask', 'file', 'added'],
+    ['Revocation', 'package', 'added'],
   ],
   'proxy stdio with a login': [
     ['StateStore', 'package', 'replaces', 'state/sqlite'],
@@ -220,6 +223,7 @@ export async function lookAtEdge({ started, home }: Running, path: string, token
   assert.match(notes(home), /^AccessSink 401$/m)
   assert.match(notes(home), /^Telemetry \w+$/m)
   assert.match(notes(home), /^Tracer denied$/m)
+  assert.match(notes(home), /^Revocation asked about friend$/m)
 }
 
 /** An issuer that publishes its keys alone. */

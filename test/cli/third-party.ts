@@ -69,6 +69,12 @@ const VALUES = {
   }`,
   PublicPath: `options.path`,
   ResourceMetadata: `{ own_field: 'of a third party' }`,
+  Revocation: `{
+    standing: ({ subject }) => { note('asked about ' + subject); return 'good' },
+    onRevoked: () => () => {},
+    signIns: async () => [],
+    revoke: async () => 0,
+  }`,
   SecretStore: `{ name: 'own', get: async (name) => (name === 'own-secret' ? 'of the store' : undefined) }`,
   ServerCatalogue: `(() => {
     const json = Buffer.from('{"server":${document('of-the-catalogue')},"_meta":{}}')

@@ -296,6 +296,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   STATE_PLAIN: start(
     'for a login from before there was a key: `sallyport auth seal`; else `sallyport auth logout all`, and sign in again',
   ),
+  REVOCATION_UNREAD: start(
+    'run `sallyport auth revoke` with the file, the key file and the state store of the gateway, once it has started',
+  ),
   DATABASE_UNAVAILABLE: response(
     'try again; the log says why the database cannot be used, `sallyport doctor` says more',
   ),

@@ -9,6 +9,7 @@ import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printable, printProblems } from '../../terminal.js'
 import { authCommand } from './flags.js'
+import { isForPeople, peopleProblems, withPeople } from './people.js'
 
 /** The part of a stored login that the command shows: never its tokens. */
 const Login = z.object({
@@ -24,8 +25,14 @@ const EVERYTHING = 'all'
 // Logins that were stored with `--remote-auth-no-keyring` are shown and deleted too.
 const READ_UNENCRYPTED = { keptKey: false }
 
-/** Shows, encrypts and deletes the logins that are stored for `--remote-auth`. */
-export async function auth(
+/** Shows, encrypts and deletes the logins that are stored for `--remote-auth`; shows and revokes the people who signed in. */
+export async function auth(invocation: Invocation, io: Io): Promise<number> {
+  const problems = peopleProblems(invocation)
+  if (problems.length > 0) return printProblems(problems, io)
+  return isForPeople(invocation) ? withPeople(invocation, io) : withLogins(invocation, io)
+}
+
+async function withLogins(
   { positionals: [action, target], options, environment }: Invocation,
   io: Io,
 ): Promise<number> {

@@ -11,6 +11,8 @@ const Stored = z.object({ scopes: z.array(z.string()), client: z.string() })
 /** What a client asks a person for. */
 export interface Wanted {
   readonly clientId: string
+  /** What the client calls itself, or its host. */
+  readonly name: string
   /** Of the client's metadata: a changed document is asked about again. */
   readonly client: string
   readonly resource: string

@@ -215,5 +215,7 @@ export function claimsOf(login: StoredLogin, { claims }: BrokerOptions): JsonObj
     ...Object.fromEntries(chosen.map((name) => [name, login.claims[name]])),
     idp: login.idp,
     sid: login.id,
+    // With milliseconds: a sign-in in the second of a revocation was before or after it.
+    auth_time: login.at / 1000,
   }
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import type { Log, Login, LoginProvider } from 'sallyport'
+import type { Log, Login, LoginProvider, SignIn } from 'sallyport'
 import { type ClaimCondition, type JsonObject, matchesClaims } from 'sallyport/toolkit'
 import { z } from 'zod'
 import type { SealedState } from './values.js'
 
 const KIND = 'login'
+const MOST_CLIENTS = 20
 
 const StoredLogin = z.object({
   idp: z.string(),
@@ -17,6 +18,7 @@ const StoredLogin = z.object({
     expiresAt: z.number().optional(),
   }),
   at: z.number(),
+  clients: z.array(z.string()).default([]),
 })
 
 /** A sign-in at the provider, as it is stored. Several authorizations of one browser may hang on it. */
@@ -25,6 +27,8 @@ export interface StoredLogin extends Login {
   readonly idp: string
   /** When the person signed in, in milliseconds since the epoch. */
   readonly at: number
+  /** The names of the clients that the person allowed. */
+  readonly clients: readonly string[]
 }
 
 interface Dependencies {
@@ -33,6 +37,8 @@ interface Dependencies {
   readonly require: ClaimCondition | 'anyone' | undefined
   /** Seconds that a sign-in is kept without a refresh. */
   readonly lifetime: number
+  /** Whether an operator has revoked it. */
+  readonly isRevoked: (login: StoredLogin) => boolean
   readonly log: Log
 }
 
@@ -53,16 +59,48 @@ export class Logins {
 
   async add(login: Login): Promise<StoredLogin> {
     const id = randomBytes(18).toString('base64url')
-    const stored = { ...login, id, idp: this.dependencies.provider().idp, at: Date.now() }
+    const stored = { ...login, id, idp: this.dependencies.provider().idp, at: Date.now(), clients: [] }
     await this.write(stored)
     return stored
   }
 
   async read(id: string): Promise<StoredLogin | undefined> {
-    const { state, provider } = this.dependencies
-    const { data } = StoredLogin.safeParse(await state.get(KIND, id))
+    const login = this.loginIn(await this.dependencies.state.get(KIND, id), id)
+    return login === undefined || this.dependencies.isRevoked(login) ? undefined : login
+  }
+
+  /** Notes that a client of this name uses the sign-in. */
+  async addClient(id: string, name: string): Promise<void> {
+    await this.dependencies.state.locked(KIND, id, async () => {
+      const login = await this.read(id)
+      if (login === undefined || login.clients.includes(name)) return
+      await this.write({ ...login, clients: [...login.clients, name].slice(-MOST_CLIENTS) })
+    })
+  }
+
+  /** All that last. */
+  async list(): Promise<readonly SignIn[]> {
+    const { state } = this.dependencies
+    const found: SignIn[] = []
+    for (const key of await state.keysOf(KIND)) {
+      const value = await state.own(KIND, key)
+      const login = value && this.loginIn(value, String(value['id']))
+      if (login !== undefined) found.push(signInOf(login))
+    }
+    return found.toSorted((one, other) => one.at - other.at)
+  }
+
+  /** Under its lock: a refresh that is under way would store it again. */
+  async end(id: string): Promise<void> {
+    const { state } = this.dependencies
+    await state.locked(KIND, id, () => state.delete(KIND, id))
+    for (const listener of this.listeners) listener(id)
+  }
+
+  private loginIn(value: JsonObject | undefined, id: string): StoredLogin | undefined {
+    const { data } = StoredLogin.safeParse(value)
     // With another provider the same subject may be another person.
-    return data === undefined || data.idp !== provider().idp ? undefined : { ...data, id }
+    return data === undefined || data.idp !== this.dependencies.provider().idp ? undefined : { ...data, id }
   }
 
   /**
@@ -80,7 +118,7 @@ export class Logins {
       if (stored === undefined || isGood(stored)) return stored
       const login = await provider().refresh(stored)
       if (login !== 'ended' && this.admits(login)) {
-        const next = { ...login, id, idp: stored.idp, at: stored.at }
+        const next = { ...stored, ...login }
         await this.write(next)
         return next
       }
@@ -97,9 +135,22 @@ export class Logins {
     this.listeners.push(listener)
   }
 
-  private write({ id, idp, subject, claims, tokens, at }: StoredLogin): Promise<void> {
+  private write({ id, idp, subject, claims, tokens, at, clients }: StoredLogin): Promise<void> {
     const { state, lifetime } = this.dependencies
-    const value: JsonObject = { idp, subject, claims, tokens, at }
+    const value: JsonObject = { id, idp, subject, claims, tokens, at, clients }
     return state.set(KIND, id, value, lifetime)
   }
+}
+
+/** What pages and commands call a person. */
+export function nameOf({ claims, subject }: Pick<StoredLogin, 'claims' | 'subject'>): string {
+  const names = ['name', 'preferred_username', 'email', 'login'].map((claim) => claims[claim])
+  const found = names.find((name): name is string => typeof name === 'string' && name.trim() !== '')
+  return (found ?? subject).slice(0, 100)
+}
+
+function signInOf({ id, idp, subject, claims, clients, at }: StoredLogin): SignIn {
+  const { email } = claims
+  const signIn = { id, idp, subject, name: nameOf({ claims, subject }), client: clients.join(', '), at }
+  return typeof email === 'string' ? { ...signIn, email } : signIn
 }

@@ -3,6 +3,7 @@ import {
   duration,
   insecureHttpAllowed,
   isInsecure,
+  LONGEST_WAIT,
   PLAIN_HTTP_RULE,
   scopeToken,
   webUrl,
@@ -84,10 +85,13 @@ export const BrokerOptions = z
         'whether a person is asked again for a client that was allowed before; programs on a computer always ask',
       ),
     claims: z.array(z.string().min(1)).default([]).describe('claims of the provider that tokens have too'),
-    accessToken: duration().default(3_600_000).describe('how long an access token is good'),
-    refreshToken: duration()
-      .default(30 * 86_400_000)
-      .describe('how long a refresh token is good'),
+    accessToken: duration().prefault('1h').describe('how long an access token is good'),
+    refreshToken: duration().prefault('30d').describe('how long a refresh token is good'),
+    staleFor: duration(LONGEST_WAIT)
+      .prefault('10m')
+      .describe(
+        'how long calls go on by what is known to be revoked while the state store is away; then they get 503',
+      ),
   })
   .superRefine((options, context) => {
     const { resourceUrl, claims } = options
@@ -118,6 +122,7 @@ export const OWN_CLAIMS: ReadonlySet<string> = new Set([
   'client_id',
   'cnf',
   'sid',
+  'auth_time',
   'scope',
   'idp',
 ])

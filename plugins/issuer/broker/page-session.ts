@@ -8,8 +8,8 @@ import type { BrowserLogins } from './browser.js'
 import { ALGORITHM, claimsOf } from './engine.js'
 import type { BrokerKeys } from './keys.js'
 import type { Logins, StoredLogin } from './logins.js'
+import { nameOf } from './logins.js'
 import type { BrokerOptions } from './options.js'
-import { nameOf } from './sign-in.js'
 
 interface Dependencies {
   readonly issuer: string

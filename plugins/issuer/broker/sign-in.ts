@@ -10,7 +10,7 @@ import type { BrowserLogins } from './browser.js'
 import type { Consents, Wanted } from './consents.js'
 import { consentPath, grantIdFor } from './engine.js'
 import type { BrokerKeys } from './keys.js'
-import type { Logins, StoredLogin } from './logins.js'
+import { type Logins, nameOf, type StoredLogin } from './logins.js'
 import type { BrokerOptions } from './options.js'
 import { consentView, failureView, sendPage, turnedAwayView } from './views.js'
 
@@ -174,9 +174,10 @@ export class SignInRoutes {
     request: PersonRequest,
     reply: FastifyReply,
     login: StoredLogin,
-    { clientId, resource, scopes }: Wanted,
+    { clientId, name, resource, scopes }: Wanted,
   ): Promise<FastifyReply> {
-    const { engine, options } = this.dependencies
+    const { engine, options, logins } = this.dependencies
+    await logins.addClient(login.id, name)
     const grant = new engine.Grant({
       accountId: login.subject,
       clientId,
@@ -232,6 +233,7 @@ export class SignInRoutes {
   private wanted({ params }: Interaction, client: KnownClient): Wanted {
     return {
       clientId: client.clientId,
+      name: client.clientName ?? hostOf(client, params.redirect_uri),
       client: digestOf(JSON.stringify([client.clientName, client.redirectUris])),
       resource: this.dependencies.options.resourceUrl,
       scopes: (params.scope ?? '').split(' ').filter(Boolean),
@@ -306,13 +308,6 @@ type KnownClient = NonNullable<Awaited<ReturnType<Provider['Client']['find']>>>
 
 const unstored = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
-
-/** What a page calls a person. */
-export function nameOf({ claims, subject }: Pick<StoredLogin, 'claims' | 'subject'>): string {
-  const names = ['name', 'preferred_username', 'email', 'login'].map((claim) => claims[claim])
-  const found = names.find((name): name is string => typeof name === 'string' && name.trim() !== '')
-  return (found ?? subject).slice(0, 100)
-}
 
 /** What a person can judge a client by: a host that is proven, never the name that it chose. */
 function hostOf({ clientId, clientAuthMethod, clientName }: KnownClient, redirectUri: string): string {

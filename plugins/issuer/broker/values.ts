@@ -12,16 +12,15 @@ export class SealedState {
   ) {}
 
   async get(kind: string, id: string): Promise<JsonObject | undefined> {
-    const key = this.keyOf(kind, id)
-    const sealed = await this.store().get(key)
-    return sealed === undefined ? undefined : this.keys.openObject(key, sealed)
+    return this.at(this.keyOf(kind, id))
   }
 
-  /** `seconds` until it expires. */
-  async set(kind: string, id: string, value: JsonObject, seconds: number): Promise<void> {
+  /** Without `seconds` it never expires. */
+  async set(kind: string, id: string, value: JsonObject, seconds?: number): Promise<void> {
     const key = this.keyOf(kind, id)
     const sealed = this.keys.seal(key, JSON.stringify(value))
-    await this.store().set(key, sealed, { expiresAt: Date.now() + seconds * 1000 })
+    const expiresAt = seconds === undefined ? undefined : Date.now() + seconds * 1000
+    await this.store().set(key, sealed, { expiresAt })
   }
 
   /** True for exactly one caller in all processes. */
@@ -38,7 +37,26 @@ export class SealedState {
     return this.store().locked(this.keyOf(kind, id), work)
   }
 
+  /** The keys of all values of this kind, those of other brokers in the store too. */
+  keysOf(kind: string): Promise<readonly string[]> {
+    return this.store().keys(prefixOf(kind))
+  }
+
+  /** A value whose own member `id` it is stored under; undefined when it is gone, or of another broker. */
+  async own(kind: string, key: string): Promise<JsonObject | undefined> {
+    const value = await this.at(key)
+    const { id } = value ?? {}
+    return typeof id === 'string' && this.keyOf(kind, id) === key ? value : undefined
+  }
+
+  private async at(key: string): Promise<JsonObject | undefined> {
+    const sealed = await this.store().get(key)
+    return sealed === undefined ? undefined : this.keys.openObject(key, sealed)
+  }
+
   private keyOf(kind: string, id: string): string {
-    return `broker/${kind}/${digestOf(`${this.issuer} ${id}`)}`
+    return `${prefixOf(kind)}${digestOf(`${this.issuer} ${id}`)}`
   }
 }
+
+const prefixOf = (kind: string): string => `broker/${kind}/`

@@ -126,6 +126,7 @@ test('standard input with plugins of a third party', async (t) => {
       'Limiter .*friend.*',
       'Policy judged tools/list',
       'AuditSink called',
+      'Revocation asked about friend',
       'AccessSink 200',
       'Telemetry \\w+',
       'Tracer allowed',
