@@ -86,7 +86,7 @@ export const BrokerOptions = z
       ),
     claims: z.array(z.string().min(1)).default([]).describe('claims of the provider that tokens have too'),
     accessToken: duration().prefault('1h').describe('how long an access token is good'),
-    refreshToken: duration().prefault('30d').describe('how long a refresh token is good'),
+    refreshToken: duration().prefault('720h').describe('how long a refresh token is good'),
     staleFor: duration(LONGEST_WAIT)
       .prefault('10m')
       .describe(

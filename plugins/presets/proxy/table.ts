@@ -63,7 +63,7 @@ const broker = {
     { name: 'broker-documents', type: 'list', placeholder: 'HOSTS', needs: 'broker-client-id', help: 'Hosts whose client metadata documents are accepted; all by default' },
     { name: 'broker-consent', type: 'choice', choices: ['remembered', 'each-time'], to: 'issuer/broker.consent', needs: 'broker-client-id', help: 'Whether people are asked again for a client that they allowed; programs on a computer always ask' },
     { name: 'broker-access-token', type: 'duration', min: 1000, needs: 'broker-client-id', help: 'How long an access token is good; 1h by default' },
-    { name: 'broker-refresh-token', type: 'duration', min: 1000, needs: 'broker-client-id', help: 'How long a refresh token is good; 30d by default' },
+    { name: 'broker-refresh-token', type: 'duration', min: 1000, needs: 'broker-client-id', help: 'How long a refresh token is good; 720h by default' },
     { name: 'broker-authorize-url', type: 'url', to: 'login/oauth2.authorizeUrl', needs: 'broker-client-id', help: 'Page where people sign in at a provider without OpenID Connect, instead of --oidc-issuer' },
     { name: 'broker-token-url', type: 'url', to: 'login/oauth2.tokenUrl', needs: 'broker-client-id', help: 'Where that provider redeems codes' },
     { name: 'broker-user-url', type: 'url', to: 'login/oauth2.userUrl', needs: 'broker-client-id', help: 'Where that provider says who a person is' },
