@@ -25,7 +25,7 @@ export function unknownName(
   return { message: known.length === 0 ? message : `${message}; known here: ${known.join(', ')}` }
 }
 
-/** The known name nearest to `written`: by edit distance, or one that begins with it. */
+/** The known name nearest to `written`: one letter away, or one that begins with it, or a few letters away. */
 export function nearest(written: string, known: Iterable<string>): string | undefined {
   const names = [...known]
   let best: string | undefined
@@ -37,7 +37,8 @@ export function nearest(written: string, known: Iterable<string>): string | unde
       bestDistance = distance
     }
   }
-  return best ?? (written.length < 3 ? undefined : beginningWith(written.toLowerCase(), names))
+  if (bestDistance <= 1 || written.length < 3) return best
+  return beginningWith(written.toLowerCase(), names) ?? best
 }
 
 /** The shortest name that begins with `written`. */
