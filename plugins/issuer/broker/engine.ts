@@ -5,7 +5,7 @@ import type { JsonObject } from 'sallyport/toolkit'
 import { EngineValues } from './adapter.js'
 import type { Clients } from './clients.js'
 import type { BrokerKeys } from './keys.js'
-import type { Logins, StoredLogin } from './logins.js'
+import { hasUnverifiedEmail, type Logins, type StoredLogin } from './logins.js'
 import { type BrokerOptions, OWN_CLAIMS } from './options.js'
 import type { SealedState } from './values.js'
 
@@ -210,7 +210,9 @@ const accountOf = (accountId: string, login: StoredLogin | undefined): Account =
 })
 
 export function claimsOf(login: StoredLogin, { claims }: BrokerOptions): JsonObject {
-  const chosen = claims.filter((name) => !OWN_CLAIMS.has(name) && login.claims[name] !== undefined)
+  const isUsable = (name: string): boolean =>
+    !OWN_CLAIMS.has(name) && !(name === 'email' && hasUnverifiedEmail(login.claims))
+  const chosen = claims.filter((name) => isUsable(name) && login.claims[name] !== undefined)
   return {
     ...Object.fromEntries(chosen.map((name) => [name, login.claims[name]])),
     idp: login.idp,
