@@ -43,9 +43,9 @@ export class PageSessions implements BrowserSession {
 
   async token(request: FastifyRequest): Promise<string | undefined> {
     if (request.headers.cookie === undefined) return undefined
-    const { browsers, logins } = this.dependencies
+    const { browsers } = this.dependencies
     const browser = await browsers.read(request)
-    const login = browser && (await logins.read(browser.login))
+    const login = browser && (await this.current(browser.login))
     if (browser === undefined || login === undefined) return undefined
     const token = await this.tokenOf(login)
     this.shown.set(request, { name: nameOf(login), cookies: await browsers.renew(browser) })
@@ -63,6 +63,14 @@ export class PageSessions implements BrowserSession {
 
   signInPath(returnTo: string): string {
     return `${this.dependencies.scope}/oauth/sign-in?return=${encodeURIComponent(returnTo.toWellFormed())}`
+  }
+
+  /** The provider is asked as often as at the refreshes of a client: a session in use outlasts the person there no longer. */
+  private async current(id: string): Promise<StoredLogin | undefined> {
+    const { logins, options } = this.dependencies
+    const isRecent = ({ asked }: StoredLogin): boolean => Date.now() - asked < options.accessToken
+    const login = await logins.read(id)
+    return login === undefined || isRecent(login) ? login : logins.refreshed(id, isRecent)
   }
 
   private tokenOf(login: StoredLogin): Promise<string> {
