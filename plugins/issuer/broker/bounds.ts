@@ -5,7 +5,13 @@ import { ExpiringMap, networkOf } from 'sallyport/toolkit'
 const MINUTE = 60_000
 
 /** How much one network may do in a minute without having signed in. */
-const MOST = { registration: 60, authorization: 120, document: 60, 'failed token request': 60 } as const
+const MOST = {
+  registration: 60,
+  authorization: 120,
+  document: 60,
+  'failed token request': 60,
+  revocation: 60,
+} as const
 
 export type Counted = keyof typeof MOST
 

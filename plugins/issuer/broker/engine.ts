@@ -41,6 +41,7 @@ export const ROUTES = {
   end_session: '/oauth/engine/end',
 }
 const CODE_SECONDS = 60
+const ASSERTION_SECONDS = 3_600
 
 /** The grant of an authorization names the sign-in that it hangs on. */
 export const grantIdFor = (login: StoredLogin, random: string): string => `${login.id}.${random}`
@@ -114,7 +115,11 @@ function configuration(dependencies: Dependencies): object {
       context.body = out
     },
     revokeGrantPolicy: () => true,
-    assertJwtClientAuthClaimsAndHeader: () => {},
+    assertJwtClientAuthClaimsAndHeader: (_context: unknown, { exp }: { exp: number }) => {
+      // Its ID is stored until then, and whoever writes a document can sign any number of them.
+      if (exp > Date.now() / 1000 + ASSERTION_SECONDS)
+        throw new errors.InvalidClientAuth('the assertion has to expire within an hour')
+    },
     conformIdTokenClaims: true,
     claims: { openid: ['sub'] },
   }

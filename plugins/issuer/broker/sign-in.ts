@@ -7,6 +7,7 @@ import type { PendingSignIns } from '#plugins/login/browser/pending.js'
 import { isOwnPage, returnAddress } from '#plugins/login/browser/return-address.js'
 import { busy, type Failure, failureOf } from '#plugins/login/flow/failures.js'
 import type { BrowserLogins } from './browser.js'
+import type { BrowserBinding } from './browser-binding.js'
 import type { Consents, Wanted } from './consents.js'
 import { consentPath, grantIdFor } from './engine.js'
 import type { BrokerKeys } from './keys.js'
@@ -22,6 +23,7 @@ interface Dependencies {
   readonly provider: () => LoginProvider
   readonly keys: BrokerKeys
   readonly logins: Logins
+  readonly binding: BrowserBinding
   readonly browsers: BrowserLogins
   readonly pending: PendingSignIns
   readonly consents: Consents
@@ -199,11 +201,12 @@ export class SignInRoutes {
     return unstored(reply).redirect(address, 303)
   }
 
-  /** What the client asked for. It is bound to the browser by a cookie of its path. */
+  /** What the client asked for. It is bound to the browser by cookies. */
   private async interaction(request: PersonRequest, reply: FastifyReply): Promise<Interaction> {
+    const { engine, binding } = this.dependencies
     try {
-      const found = await this.dependencies.engine.interactionDetails(request.raw, reply.raw)
-      if (found.uid === request.params.uid) return found
+      const found = await engine.interactionDetails(request.raw, reply.raw)
+      if (found.uid === request.params.uid && binding.isOf(request, found.uid)) return found
     } catch (error) {
       if (!(error instanceof Error && 'error' in error && error.error === 'invalid_request')) throw error
     }
@@ -311,8 +314,9 @@ const unstored = (reply: FastifyReply): FastifyReply =>
 
 /** What a person can judge a client by: a host that is proven, never the name that it chose. */
 function hostOf({ clientId, clientAuthMethod, clientName }: KnownClient, redirectUri: string): string {
-  if (clientAuthMethod !== 'none' && clientName !== undefined) return clientName
+  // Before the name: whoever writes a document chooses the name in it, with keys too.
   if (clientId.startsWith('https://') && URL.canParse(clientId)) return new URL(clientId).host
+  if (clientAuthMethod !== 'none' && clientName !== undefined) return clientName
   const { protocol, host } = new URL(redirectUri)
   if (protocol === 'http:') return 'a program on this computer'
   return protocol === 'https:' ? host : `the program for ${protocol}// addresses on this computer`
