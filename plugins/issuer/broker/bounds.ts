@@ -61,6 +61,15 @@ export class Bounds {
 const MOST_OPEN = 10_000
 const MOST_OPEN_IN_NETWORK = 100
 
+/** The /24 or /56 of an address: with one sign-in in each of many networks a stranger would push out those of others. */
+const wideNetworkOf = (address: string): string =>
+  address.includes('.')
+    ? address.slice(0, address.lastIndexOf('.'))
+    : networkOf(address).replace(
+        /([\da-f]{1,4})::\/64$/,
+        (_, last: string) => `${Number.parseInt(last, 16) >> 8}`,
+      )
+
 /** The sign-ins that were begun and not finished: the only thing that is stored for somebody who has not signed in. */
 export class OpenSignIns {
   private readonly networks = new Map<string, Map<string, number>>()
@@ -73,7 +82,7 @@ export class OpenSignIns {
 
   add(uid: string, { clientAddress }: Pick<FastifyRequest, 'clientAddress'>): void {
     this.dropExpired()
-    const network = networkOf(clientAddress)
+    const network = wideNetworkOf(clientAddress)
     const open = this.networks.get(network) ?? new Map<string, number>()
     this.networks.set(network, open)
     open.set(uid, Date.now() + this.lifetime)
