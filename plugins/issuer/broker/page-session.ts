@@ -35,6 +35,7 @@ interface Shown {
 export class PageSessions implements BrowserSession {
   readonly signOutPath: string
   private readonly tokens = new ExpiringMap<Promise<string>>(10_000)
+  private readonly asking = new Map<string, Promise<StoredLogin | undefined>>()
   private readonly shown = new WeakMap<FastifyRequest, Shown>()
 
   constructor(private readonly dependencies: Dependencies) {
@@ -70,7 +71,11 @@ export class PageSessions implements BrowserSession {
     const { logins, options } = this.dependencies
     const isRecent = ({ asked }: StoredLogin): boolean => Date.now() - asked < options.accessToken
     const login = await logins.read(id)
-    return login === undefined || isRecent(login) ? login : logins.refreshed(id, isRecent)
+    if (login === undefined || isRecent(login)) return login
+    // Pages make several requests at once, and the provider may be slow.
+    const asking = this.asking.get(id) ?? logins.refreshed(id, isRecent).finally(() => this.asking.delete(id))
+    this.asking.set(id, asking)
+    return asking
   }
 
   private tokenOf(login: StoredLogin): Promise<string> {

@@ -46,6 +46,8 @@ test('a person reads the pages of a registry by the broker, signs out, and no co
   assert.equal((await person.ask(page)).status, 401)
   for (const [name, value] of copies) person.cookies(origin).set(name, value)
   assert.equal((await person.ask(page)).status, 401, 'a copy of the cookie')
+  later(t, 10 * 60_000 + 500)
+  assert.equal((await person.ask(page)).status, 401, 'a copy, by the clock of a store that is ahead')
 })
 
 test('pages in use ask the provider again, and whom it refuses is signed out', async (t) => {
