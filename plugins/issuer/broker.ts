@@ -95,6 +95,7 @@ export default definePlugin({
         .catch((cause: unknown) => log.warn({ err: cause }, 'a sign-in cannot be deleted'))
     })
     const { scopes } = options
+    const bounds = new Bounds()
     const binding = new BrowserBinding(issuer, keys, secure, seal.cookieName('browser'))
     const endpoints = new Endpoints({
       issuer,
@@ -102,7 +103,7 @@ export default definePlugin({
       clients,
       scopes,
       state,
-      bounds: new Bounds(),
+      bounds,
       open,
       binding,
       log,
@@ -122,6 +123,7 @@ export default definePlugin({
       browsers,
       pending: new PendingSignIns(seal, secure),
       consents: new Consents(state),
+      bounds,
       throttle,
     }).install(gateway.http)
 

@@ -10,6 +10,7 @@ const MOST = {
   authorization: 120,
   document: 60,
   'failed token request': 60,
+  'failed sign-in': 60,
   revocation: 60,
 } as const
 

@@ -6,6 +6,7 @@ import { ConcurrencyLimit, digestOf, isJsonObject, type LogThrottle } from 'sall
 import type { PendingSignIns } from '#plugins/login/browser/pending.js'
 import { isOwnPage, returnAddress } from '#plugins/login/browser/return-address.js'
 import { busy, type Failure, failureOf } from '#plugins/login/flow/failures.js'
+import type { Bounds } from './bounds.js'
 import type { BrowserLogins } from './browser.js'
 import type { BrowserBinding } from './browser-binding.js'
 import type { Consents, Wanted } from './consents.js'
@@ -27,6 +28,7 @@ interface Dependencies {
   readonly browsers: BrowserLogins
   readonly pending: PendingSignIns
   readonly consents: Consents
+  readonly bounds: Bounds
   readonly throttle: LogThrottle
 }
 
@@ -105,13 +107,19 @@ export class SignInRoutes {
   }
 
   private async answered(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { issuer, provider, pending, logins, browsers } = this.dependencies
+    const { issuer, provider, pending, logins, browsers, bounds } = this.dependencies
     const at = request.url.indexOf('?')
     const query = at === -1 ? '' : request.url.slice(at)
     const { begun, cookies } = await pending.take(request, new URLSearchParams(query).get('state'))
     if (begun === undefined) throw unknownSignIn()
     reply.header('set-cookie', cookies)
-    const login = await provider().finish(query, begun.checks, callbackUrl(issuer))
+    bounds.check('failed sign-in', request)
+    const login = await provider()
+      .finish(query, begun.checks, callbackUrl(issuer))
+      .catch((error: unknown) => {
+        bounds.count('failed sign-in', request)
+        throw error
+      })
     if (!logins.admits(login)) {
       this.note(request, 'warn', 'a person is not admitted')
       const form = this.leaving(begun.returnTo)

@@ -173,6 +173,21 @@ test('ATK-EMAIL: an e-mail address that the provider has not verified is in no t
   assert.equal(await emailOf(), 'boss@example.com')
 })
 
+test('no stranger has the provider asked about made-up codes without end', async (t) => {
+  const { origin, issuer } = await brokered(t)
+  const statuses: number[] = []
+  for (let count = 0; count < 65; count++) {
+    const person = new Person()
+    const begun = await person.ask(`${origin}/oauth/sign-in`)
+    const state = new URL(String(begun.headers.get('location'))).searchParams.get('state')
+    statuses.push(
+      (await person.ask(`${origin}/oauth/callback?code=x&state=${state}&iss=${issuer.url}`)).status,
+    )
+  }
+  assert.deepEqual([statuses[59], statuses[60]], [502, 429])
+  assert.equal(issuer.requests.filter((each) => each === 'POST /token').length, 60)
+})
+
 test('a sign-in that goes on before a person has decided counts as one that was begun', async (t) => {
   const { origin } = await brokered(t)
   const client = new HandClient(origin)
