@@ -112,7 +112,8 @@ test('ATK-CLIENT: the answer to a refresh is repeated for its client alone, whic
   const form = { grant_type: 'refresh_token', refresh_token: String(first.body['refresh_token']) }
   const good = await client.token({ ...form, ...proof })
   assert.equal(good.status, 200)
-  for (const other of [{}, { client_secret: 'another' }, { client_secret: 'another', token: 'x' }])
+  const others: Record<string, string>[] = [{}, { client_secret: 'another' }, { ...proof, token: 'x' }]
+  for (const other of others)
     assert.ok((await client.token({ ...form, ...other })).status >= 400, JSON.stringify(other))
   assert.deepEqual((await client.token({ ...form, ...proof })).body, good.body)
   assert.deepEqual((await client.token({ ...form, ...proof, x: 'y' })).body, good.body)
