@@ -24,6 +24,7 @@ import { Seal } from '#plugins/login/browser/seal.js'
 import { withOption } from '#plugins/login/flow/client.js'
 import { Bounds, OpenSignIns } from './broker/bounds.js'
 import { BrowserLogins } from './broker/browser.js'
+import { BrowserBinding } from './broker/browser-binding.js'
 import { SignedInTokens } from './broker/caller-tokens.js'
 import { Clients, type GivenClient } from './broker/clients.js'
 import { Consents } from './broker/consents.js'
@@ -94,14 +95,17 @@ export default definePlugin({
         .catch((cause: unknown) => log.warn({ err: cause }, 'a sign-in cannot be deleted'))
     })
     const { scopes } = options
+    const bounds = new Bounds()
+    const binding = new BrowserBinding(issuer, keys, secure, seal.cookieName('browser'))
     const endpoints = new Endpoints({
       issuer,
       engine,
       clients,
       scopes,
       state,
-      bounds: new Bounds(),
+      bounds,
       open,
+      binding,
       log,
     })
     endpoints.installMetadata(gateway.root)
@@ -115,9 +119,11 @@ export default definePlugin({
       provider,
       keys,
       logins,
+      binding,
       browsers,
       pending: new PendingSignIns(seal, secure),
       consents: new Consents(state),
+      bounds,
       throttle,
     }).install(gateway.http)
 

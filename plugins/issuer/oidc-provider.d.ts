@@ -27,7 +27,12 @@ declare module 'oidc-provider' {
   }
 
   export const errors: Record<
-    'InvalidGrant' | 'InvalidRedirectUri' | 'InvalidRequest' | 'InvalidTarget' | 'TemporarilyUnavailable',
+    | 'InvalidClientAuth'
+    | 'InvalidGrant'
+    | 'InvalidRedirectUri'
+    | 'InvalidRequest'
+    | 'InvalidTarget'
+    | 'TemporarilyUnavailable',
     new (
       description: string,
       options?: { readonly cause: unknown },

@@ -43,7 +43,12 @@ export class EngineValues {
   async consume(id: string): Promise<void> {
     const { state, usedBefore } = this.dependencies
     const value = await state.get(this.kind, id)
-    if (value === undefined || !(await state.take(UNUSED, id))) throw usedBefore()
+    if (value === undefined) throw usedBefore()
+    if (!(await state.take(UNUSED, id))) {
+      // Of two at once neither has seen the use of the other, at which the engine would end the grant.
+      await state.delete('Grant', String(value['grantId']))
+      throw usedBefore()
+    }
     const now = Math.floor(Date.now() / 1000)
     const { exp } = value
     await state.set(this.kind, id, { ...value, consumed: now }, typeof exp === 'number' ? exp - now : 60)

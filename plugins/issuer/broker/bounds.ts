@@ -5,7 +5,14 @@ import { ExpiringMap, networkOf } from 'sallyport/toolkit'
 const MINUTE = 60_000
 
 /** How much one network may do in a minute without having signed in. */
-const MOST = { registration: 60, authorization: 120, document: 60, 'failed token request': 60 } as const
+const MOST = {
+  registration: 60,
+  authorization: 120,
+  document: 60,
+  'failed token request': 60,
+  'failed sign-in': 60,
+  revocation: 60,
+} as const
 
 export type Counted = keyof typeof MOST
 
@@ -55,6 +62,15 @@ export class Bounds {
 const MOST_OPEN = 10_000
 const MOST_OPEN_IN_NETWORK = 100
 
+/** The /24 or /56 of an address: with one sign-in in each of many networks a stranger would push out those of others. */
+const wideNetworkOf = (address: string): string =>
+  address.includes('.')
+    ? address.slice(0, address.lastIndexOf('.'))
+    : networkOf(address).replace(
+        /([\da-f]{1,4})::\/64$/,
+        (_, last: string) => `${Number.parseInt(last, 16) >> 8}`,
+      )
+
 /** The sign-ins that were begun and not finished: the only thing that is stored for somebody who has not signed in. */
 export class OpenSignIns {
   private readonly networks = new Map<string, Map<string, number>>()
@@ -67,7 +83,7 @@ export class OpenSignIns {
 
   add(uid: string, { clientAddress }: Pick<FastifyRequest, 'clientAddress'>): void {
     this.dropExpired()
-    const network = networkOf(clientAddress)
+    const network = wideNetworkOf(clientAddress)
     const open = this.networks.get(network) ?? new Map<string, number>()
     this.networks.set(network, open)
     open.set(uid, Date.now() + this.lifetime)

@@ -61,8 +61,13 @@ export class Clients {
     return id
   }
 
+  /** Only in normal form: one document is one client, with the host that a person reads. */
   mayFetch(url: string): boolean {
-    return URL.canParse(url) && this.settings.documents.some((pattern) => fits(new URL(url), pattern))
+    return (
+      URL.canParse(url) &&
+      new URL(url).href === url &&
+      this.settings.documents.some((pattern) => fits(new URL(url), pattern))
+    )
   }
 
   /** Of a metadata document, which has no part that could be left out. */

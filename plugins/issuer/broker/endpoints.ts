@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { inject, type Response } from 'light-my-request'
 import type Provider from 'oidc-provider'
 import { type Log, Refusal } from 'sallyport'
-import { digestOf, type JsonObject, jsonObject, plainCode, plainText } from 'sallyport/toolkit'
+import { digestOf, jsonObject, plainCode, plainText } from 'sallyport/toolkit'
 import type { Bounds, OpenSignIns } from './bounds.js'
+import type { BrowserBinding } from './browser-binding.js'
 import type { Clients } from './clients.js'
 import { COOKIES, pathOf, ROUTES } from './engine.js'
 import type { SealedState } from './values.js'
@@ -17,6 +18,7 @@ interface Dependencies {
   readonly state: SealedState
   readonly bounds: Bounds
   readonly open: OpenSignIns
+  readonly binding: BrowserBinding
   readonly log: Log
 }
 
@@ -77,7 +79,7 @@ export class Endpoints {
       scoped.get(ROUTES.authorization, { config }, (request, reply) => this.authorize(request, reply))
       scoped.get(`${ROUTES.authorization}/:uid`, { config }, (request, reply) => this.resume(request, reply))
       scoped.post(ROUTES.token, { config: open }, (request, reply) => this.token(request, reply))
-      scoped.post(ROUTES.revocation, { config: open }, (request, reply) => this.pass(request, reply))
+      scoped.post(ROUTES.revocation, { config: open }, (request, reply) => this.revoke(request, reply))
       scoped.get(ROUTES.jwks, { config: open }, (request, reply) => this.pass(request, reply))
       for (const path of [ROUTES.token, ROUTES.revocation, ROUTES.jwks])
         scoped.options(path, { config: open }, (request, reply) => this.pass(request, reply))
@@ -95,13 +97,11 @@ export class Endpoints {
   }
 
   private async authorize(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { bounds, open } = this.dependencies
+    const { bounds } = this.dependencies
     bounds.spend('authorization', request)
     const query = this.withKnownScopes(request.url)
-    if (query.get('client_id')?.startsWith('https://') === true) bounds.spend('document', request)
+    if (/^https:/i.test(query.get('client_id') ?? '')) bounds.spend('document', request)
     const response = await this.ask(request, { url: `${ROUTES.authorization}?${query}` })
-    const uid = /\/oauth\/consent\/([\w-]+)$/.exec(String(response.headers.location ?? ''))?.[1]
-    if (uid !== undefined) open.add(uid, request)
     return this.shown(request, reply, response)
   }
 
@@ -132,7 +132,13 @@ export class Endpoints {
 
   /** A person looks at the response: what cannot go back to the client is a page. */
   private shown(request: FastifyRequest, reply: FastifyReply, response: Response): FastifyReply {
-    if (response.statusCode < 400) return answer(reply, response)
+    if (response.statusCode < 400) {
+      const { open, binding } = this.dependencies
+      const uid = /\/oauth\/consent\/([\w-]+)$/.exec(String(response.headers.location ?? ''))?.[1]
+      if (uid === undefined) return answer(reply, response)
+      open.add(uid, request)
+      return answer(reply.header('set-cookie', binding.cookies(request, uid)), response)
+    }
     const { error, error_description: description } = jsonObject(response.payload) ?? {}
     const code = plainCode(typeof error === 'string' ? error : 'server_error')
     const failure = {
@@ -175,13 +181,30 @@ export class Endpoints {
     const { state } = this.dependencies
     const id = digestOf(`${asked} ${request.headers.authorization ?? ''}`)
     return state.locked(REFRESHED, id, async () => {
+      const whole = digestOf(body)
       const before = await state.get(REFRESHED, id)
-      if (before !== undefined) return before as unknown as Answer
+      if (before !== undefined) {
+        const { whole: asked, ...given } = before
+        const refusal = asked === whole ? undefined : await this.unproven(request, body)
+        return refusal ?? (given as unknown as Answer)
+      }
       const { statusCode, headers, payload } = await this.ask(request, { body })
       const response = { statusCode, headers: { ...headers }, payload }
-      if (statusCode === 200) await state.set(REFRESHED, id, response as unknown as JsonObject, RETRY_SECONDS)
+      if (statusCode === 200) await state.set(REFRESHED, id, { ...response, whole }, RETRY_SECONDS)
       return response
     })
+  }
+
+  /** The refusal of a client that does not prove itself: the engine looks at its secret or assertion for any request. */
+  private async unproven(request: FastifyRequest, body: string): Promise<Answer | undefined> {
+    const response = await this.ask(request, { url: ROUTES.revocation, body: `${body}&token=none` })
+    return response.statusCode === 200 ? undefined : response
+  }
+
+  /** Each one counts: it can read a document, try a secret, and store the ID of an assertion. */
+  private async revoke(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    this.dependencies.bounds.spend('revocation', request)
+    return this.pass(request, reply)
   }
 
   private async pass(

@@ -5,7 +5,7 @@ import type { JsonObject } from 'sallyport/toolkit'
 import { EngineValues } from './adapter.js'
 import type { Clients } from './clients.js'
 import type { BrokerKeys } from './keys.js'
-import type { Logins, StoredLogin } from './logins.js'
+import { hasUnverifiedEmail, type Logins, type StoredLogin } from './logins.js'
 import { type BrokerOptions, OWN_CLAIMS } from './options.js'
 import type { SealedState } from './values.js'
 
@@ -41,6 +41,7 @@ export const ROUTES = {
   end_session: '/oauth/engine/end',
 }
 const CODE_SECONDS = 60
+const ASSERTION_SECONDS = 3_600
 
 /** The grant of an authorization names the sign-in that it hangs on. */
 export const grantIdFor = (login: StoredLogin, random: string): string => `${login.id}.${random}`
@@ -114,7 +115,11 @@ function configuration(dependencies: Dependencies): object {
       context.body = out
     },
     revokeGrantPolicy: () => true,
-    assertJwtClientAuthClaimsAndHeader: () => {},
+    assertJwtClientAuthClaimsAndHeader: (_context: unknown, { exp }: { exp: number }) => {
+      // Its ID is stored until then, and whoever writes a document can sign any number of them.
+      if (exp > Date.now() / 1000 + ASSERTION_SECONDS)
+        throw new errors.InvalidClientAuth('the assertion has to expire within an hour')
+    },
     conformIdTokenClaims: true,
     claims: { openid: ['sub'] },
   }
@@ -210,7 +215,9 @@ const accountOf = (accountId: string, login: StoredLogin | undefined): Account =
 })
 
 export function claimsOf(login: StoredLogin, { claims }: BrokerOptions): JsonObject {
-  const chosen = claims.filter((name) => !OWN_CLAIMS.has(name) && login.claims[name] !== undefined)
+  const isUsable = (name: string): boolean =>
+    !OWN_CLAIMS.has(name) && !(name === 'email' && hasUnverifiedEmail(login.claims))
+  const chosen = claims.filter((name) => isUsable(name) && login.claims[name] !== undefined)
   return {
     ...Object.fromEntries(chosen.map((name) => [name, login.claims[name]])),
     idp: login.idp,

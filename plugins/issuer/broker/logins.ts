@@ -18,6 +18,7 @@ const StoredLogin = z.object({
     expiresAt: z.number().optional(),
   }),
   at: z.number(),
+  asked: z.number().default(0),
   clients: z.array(z.string()).default([]),
 })
 
@@ -27,6 +28,8 @@ export interface StoredLogin extends Login {
   readonly idp: string
   /** When the person signed in, in milliseconds since the epoch. */
   readonly at: number
+  /** When the provider last said who the person is, in milliseconds since the epoch. */
+  readonly asked: number
   /** The names of the clients that the person allowed. */
   readonly clients: readonly string[]
 }
@@ -52,14 +55,14 @@ export class Logins {
   admits({ subject, claims }: Login): boolean {
     const { require } = this.dependencies
     if (require === undefined || require === 'anyone') return true
-    // Some providers write this boolean as text.
-    if (Object.hasOwn(require, 'email') && String(claims['email_verified']) === 'false') return false
+    if (Object.hasOwn(require, 'email') && hasUnverifiedEmail(claims)) return false
     return matchesClaims(require, { provider: this.dependencies.provider().idp, subject, claims })
   }
 
   async add(login: Login): Promise<StoredLogin> {
     const id = randomBytes(18).toString('base64url')
-    const stored = { ...login, id, idp: this.dependencies.provider().idp, at: Date.now(), clients: [] }
+    const at = Date.now()
+    const stored = { ...login, id, idp: this.dependencies.provider().idp, at, asked: at, clients: [] }
     await this.write(stored)
     return stored
   }
@@ -118,7 +121,7 @@ export class Logins {
       if (stored === undefined || isGood(stored)) return stored
       const login = await provider().refresh(stored)
       if (login !== 'ended' && this.admits(login)) {
-        const next = { ...stored, ...login }
+        const next = { ...stored, ...login, asked: Date.now() }
         await this.write(next)
         return next
       }
@@ -135,12 +138,16 @@ export class Logins {
     this.listeners.push(listener)
   }
 
-  private write({ id, idp, subject, claims, tokens, at, clients }: StoredLogin): Promise<void> {
+  private write({ id, idp, subject, claims, tokens, at, asked, clients }: StoredLogin): Promise<void> {
     const { state, lifetime } = this.dependencies
-    const value: JsonObject = { id, idp, subject, claims, tokens, at, clients }
+    const value: JsonObject = { id, idp, subject, claims, tokens, at, asked, clients }
     return state.set(KIND, id, value, lifetime)
   }
 }
+
+/** Some providers write this boolean as text. */
+export const hasUnverifiedEmail = (claims: StoredLogin['claims']): boolean =>
+  String(claims['email_verified']) === 'false'
 
 /** What pages and commands call a person. */
 export function nameOf({ claims, subject }: Pick<StoredLogin, 'claims' | 'subject'>): string {

@@ -35,6 +35,7 @@ interface Shown {
 export class PageSessions implements BrowserSession {
   readonly signOutPath: string
   private readonly tokens = new ExpiringMap<Promise<string>>(10_000)
+  private readonly asking = new Map<string, Promise<StoredLogin | undefined>>()
   private readonly shown = new WeakMap<FastifyRequest, Shown>()
 
   constructor(private readonly dependencies: Dependencies) {
@@ -43,9 +44,9 @@ export class PageSessions implements BrowserSession {
 
   async token(request: FastifyRequest): Promise<string | undefined> {
     if (request.headers.cookie === undefined) return undefined
-    const { browsers, logins } = this.dependencies
+    const { browsers } = this.dependencies
     const browser = await browsers.read(request)
-    const login = browser && (await logins.read(browser.login))
+    const login = browser && (await this.current(browser.login))
     if (browser === undefined || login === undefined) return undefined
     const token = await this.tokenOf(login)
     this.shown.set(request, { name: nameOf(login), cookies: await browsers.renew(browser) })
@@ -63,6 +64,18 @@ export class PageSessions implements BrowserSession {
 
   signInPath(returnTo: string): string {
     return `${this.dependencies.scope}/oauth/sign-in?return=${encodeURIComponent(returnTo.toWellFormed())}`
+  }
+
+  /** The provider is asked as often as at the refreshes of a client: a session in use outlasts the person there no longer. */
+  private async current(id: string): Promise<StoredLogin | undefined> {
+    const { logins, options } = this.dependencies
+    const isRecent = ({ asked }: StoredLogin): boolean => Date.now() - asked < options.accessToken
+    const login = await logins.read(id)
+    if (login === undefined || isRecent(login)) return login
+    // Pages make several requests at once, and the provider may be slow.
+    const asking = this.asking.get(id) ?? logins.refreshed(id, isRecent).finally(() => this.asking.delete(id))
+    this.asking.set(id, asking)
+    return asking
   }
 
   private tokenOf(login: StoredLogin): Promise<string> {

@@ -6,7 +6,9 @@ import { ConcurrencyLimit, digestOf, isJsonObject, type LogThrottle } from 'sall
 import type { PendingSignIns } from '#plugins/login/browser/pending.js'
 import { isOwnPage, returnAddress } from '#plugins/login/browser/return-address.js'
 import { busy, type Failure, failureOf } from '#plugins/login/flow/failures.js'
+import type { Bounds } from './bounds.js'
 import type { BrowserLogins } from './browser.js'
+import type { BrowserBinding } from './browser-binding.js'
 import type { Consents, Wanted } from './consents.js'
 import { consentPath, grantIdFor } from './engine.js'
 import type { BrokerKeys } from './keys.js'
@@ -22,9 +24,11 @@ interface Dependencies {
   readonly provider: () => LoginProvider
   readonly keys: BrokerKeys
   readonly logins: Logins
+  readonly binding: BrowserBinding
   readonly browsers: BrowserLogins
   readonly pending: PendingSignIns
   readonly consents: Consents
+  readonly bounds: Bounds
   readonly throttle: LogThrottle
 }
 
@@ -103,13 +107,19 @@ export class SignInRoutes {
   }
 
   private async answered(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { issuer, provider, pending, logins, browsers } = this.dependencies
+    const { issuer, provider, pending, logins, browsers, bounds } = this.dependencies
     const at = request.url.indexOf('?')
     const query = at === -1 ? '' : request.url.slice(at)
     const { begun, cookies } = await pending.take(request, new URLSearchParams(query).get('state'))
     if (begun === undefined) throw unknownSignIn()
     reply.header('set-cookie', cookies)
-    const login = await provider().finish(query, begun.checks, callbackUrl(issuer))
+    bounds.check('failed sign-in', request)
+    const login = await provider()
+      .finish(query, begun.checks, callbackUrl(issuer))
+      .catch((error: unknown) => {
+        bounds.count('failed sign-in', request)
+        throw error
+      })
     if (!logins.admits(login)) {
       this.note(request, 'warn', 'a person is not admitted')
       const form = this.leaving(begun.returnTo)
@@ -199,11 +209,12 @@ export class SignInRoutes {
     return unstored(reply).redirect(address, 303)
   }
 
-  /** What the client asked for. It is bound to the browser by a cookie of its path. */
+  /** What the client asked for. It is bound to the browser by cookies. */
   private async interaction(request: PersonRequest, reply: FastifyReply): Promise<Interaction> {
+    const { engine, binding } = this.dependencies
     try {
-      const found = await this.dependencies.engine.interactionDetails(request.raw, reply.raw)
-      if (found.uid === request.params.uid) return found
+      const found = await engine.interactionDetails(request.raw, reply.raw)
+      if (found.uid === request.params.uid && binding.isOf(request, found.uid)) return found
     } catch (error) {
       if (!(error instanceof Error && 'error' in error && error.error === 'invalid_request')) throw error
     }
@@ -311,8 +322,9 @@ const unstored = (reply: FastifyReply): FastifyReply =>
 
 /** What a person can judge a client by: a host that is proven, never the name that it chose. */
 function hostOf({ clientId, clientAuthMethod, clientName }: KnownClient, redirectUri: string): string {
-  if (clientAuthMethod !== 'none' && clientName !== undefined) return clientName
+  // Before the name: whoever writes a document chooses the name in it, with keys too.
   if (clientId.startsWith('https://') && URL.canParse(clientId)) return new URL(clientId).host
+  if (clientAuthMethod !== 'none' && clientName !== undefined) return clientName
   const { protocol, host } = new URL(redirectUri)
   if (protocol === 'http:') return 'a program on this computer'
   return protocol === 'https:' ? host : `the program for ${protocol}// addresses on this computer`

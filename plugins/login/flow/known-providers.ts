@@ -20,8 +20,15 @@ const PUBLIC_HOSTS: ReadonlySet<string> = new Set([
   'www.linkedin.com',
 ])
 
-// The second is the issuer of its first version.
-const ENTRA = /^(?:login\.(?:microsoftonline\.(?:com|us)|partner\.microsoftonline\.cn)|sts\.windows\.net)$/
+// Its hosts, with those by which it answers too, and the issuer of its first version.
+const ENTRA: ReadonlySet<string> = new Set([
+  'login.microsoftonline.com',
+  'login.microsoftonline.us',
+  'login.partner.microsoftonline.cn',
+  'login.microsoft.com',
+  'login.windows.net',
+  'sts.windows.net',
+])
 
 // The last one is the tenant of all personal accounts.
 const SHARED_TENANTS: ReadonlySet<string> = new Set([
@@ -33,13 +40,13 @@ const SHARED_TENANTS: ReadonlySet<string> = new Set([
 
 export const isGoogle = (url: string): boolean => new URL(url).hostname === 'accounts.google.com'
 
-export const isEntra = (url: string): boolean => ENTRA.test(new URL(url).hostname)
+export const isEntra = (url: string): boolean => ENTRA.has(new URL(url).hostname)
 
 /** Whose accounts the provider at this URL has, as far as it is known. */
 export function accountsAt(url: string): Accounts {
   const { hostname, pathname } = new URL(url)
   if (PUBLIC_HOSTS.has(hostname)) return { accountsOf: 'everybody' }
-  const isShared = isEntra(url) && SHARED_TENANTS.has(pathname.split('/')[1]?.toLowerCase() ?? '')
+  const isShared = isEntra(url) && SHARED_TENANTS.has(/[^/]+/.exec(pathname)?.[0].toLowerCase() ?? '')
   // The administrator of any tenant can set every other claim, such as an e-mail address.
   return isShared ? { accountsOf: 'everybody', requiredClaim: 'tid' } : { accountsOf: 'organisation' }
 }

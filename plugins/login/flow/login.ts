@@ -115,7 +115,7 @@ export class CodeFlowLogin implements LoginProvider {
     this.reportLeftOut(claims)
     const answers = await this.answers(access)
     if (answers === 'ended') return 'ended'
-    const subject = subjectIn(claims[this.dependencies.subject])
+    const subject = subjectIn(this.dependencies.subject, claims)
     if (subject === undefined) throw this.unnamed()
     // OpenID Connect, 12.2: a refresh never changes who the person is.
     if (before !== undefined && before.subject !== subject) return 'ended'
@@ -183,8 +183,10 @@ export class CodeFlowLogin implements LoginProvider {
     new UpstreamError('SIGN_IN_UNSUPPORTED', `the response of ${new URL(url).origin} describes nobody`)
 }
 
-/** GitHub counts its users. */
-function subjectIn(claim: unknown): string | undefined {
+/** GitHub counts its users. An e-mail address that is not verified names nobody: everybody can write it. */
+function subjectIn(name: string, claims: JsonObject): string | undefined {
+  const claim = claims[name]
+  if (name === 'email' && String(claims['email_verified']) === 'false') return undefined
   if (typeof claim === 'number' && Number.isSafeInteger(claim)) return String(claim)
   return typeof claim === 'string' && claim !== '' ? claim : undefined
 }

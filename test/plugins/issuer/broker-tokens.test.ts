@@ -58,6 +58,17 @@ test('AS-REFRESH: a refresh token rotates, a retry gets the same answer, and a l
   assert.deepEqual(errorOf(await client.refresh(second.body['refresh_token'])), [400, 'invalid_grant'])
 })
 
+test('AS-REFRESH: two different requests with one refresh token, at once, end its family', async (t) => {
+  const { origin } = await brokered(t)
+  const client = new HandClient(origin)
+  const { refresh_token: token } = await client.tokens()
+  const form = { grant_type: 'refresh_token', refresh_token: String(token) }
+  const both = await Promise.all([client.token(form), client.token({ ...form, scope: 'tools' })])
+  assert.ok(both.some(({ status }) => status === 400))
+  const given = both.find(({ status }) => status === 200)
+  assert.deepEqual(errorOf(await client.refresh(given?.body['refresh_token'])), [400, 'invalid_grant'])
+})
+
 test('a refresh follows the provider: whom it refuses gets no token, and while it is away the token stays good', async (t) => {
   const { origin, issuer, lines } = await brokered(t)
   const client = new HandClient(origin)

@@ -230,3 +230,12 @@ for (const [what, options, ...expected] of mistakes) {
     await refuses(t, [{ use: 'login/oauth2', with: { ...GOOD, ...options } }], expected)
   })
 }
+
+test('ATK-EMAIL: an e-mail address that is not verified names nobody', async (t) => {
+  const person = { email: 'boss@example.com', email_verified: false }
+  const vendor = await opened(t, { described: { '/user': () => person } })
+  const { signIn } = await loginOf(t, listFor(vendor, { subject: 'email' }))
+  await assert.rejects(signIn(vendor), { code: 'SIGN_IN_UNSUPPORTED' })
+  person.email_verified = true
+  assert.equal((await signIn(vendor)).subject, 'boss@example.com')
+})

@@ -13,6 +13,9 @@ const rows: readonly (readonly [accounts: 'everybody' | 'organisation', ...urls:
     'https://login.microsoftonline.com/consumers/v2.0',
     'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0',
     'https://login.microsoftonline.us/common/v2.0',
+    'https://login.microsoft.com/common/oauth2/v2.0/authorize',
+    'https://login.windows.net/common/oauth2/authorize',
+    'https://login.microsoftonline.com//common/oauth2/v2.0/authorize',
   ],
   [
     'organisation',
