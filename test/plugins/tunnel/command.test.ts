@@ -51,7 +51,7 @@ test('callers reach the proxy through a tunnel client, at the first URL that it 
   assert.equal(running(`grandchild-${mark}`).length, 1)
 
   await tunnel.running.stop()
-  assert.deepEqual(running(mark), [])
+  await gone(mark)
 })
 
 test('a client that dies is started again, with all its processes, and its new URL replaces the old one', async (t) => {
@@ -295,7 +295,7 @@ test('a client that prints no URL in time, or is not installed, fails the start'
   const mark = word(t)
   const silent = { ...client(`0 ${mark}`), tunnelCommandPattern: 'never (x)', tunnelTimeout: 1_500 }
   await assert.rejects(tunnelled(t, silent), /no tunnel within 1\.5 s: --debug shows/)
-  assert.deepEqual(running(mark), [])
+  await gone(mark)
   await assert.rejects(
     tunnelled(t, { ...client(), tunnelCommand: 'no-such-program {url}' }),
     /"no-such-program" cannot be run/,
