@@ -295,6 +295,8 @@ test('metrics show the pool, lost connections, and the age of the served content
 
   await cluster.terminateBackends(database, "query like 'listen%'")
   await eventually(async () => (await lost('notifications')) === 1)
+  // A stop loses the connections that are open at that moment.
+  await eventually(async () => (await connections('idle')) >= 1)
   await cluster.stop()
   t.after(() => cluster.start())
   for (const use of ['pool', 'locks']) await eventually(async () => (await lost(use)) >= 1)
